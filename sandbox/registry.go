@@ -1,0 +1,103 @@
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Registry holds backends by name. Nothing registers itself: the list is one
+// visible function in the root package.
+type Registry struct {
+	mu       sync.RWMutex
+	backends []Backend // in the order they were added
+}
+
+// NewRegistry returns an empty registry. It is safe for concurrent use.
+func NewRegistry() *Registry { return &Registry{} }
+
+// Add appends a backend. A second one of the same name is a programming error
+// and panics.
+func (r *Registry) Add(b Backend) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, have := range r.backends {
+		if have.Name() == b.Name() {
+			panic("sandbox: backend " + b.Name() + " added twice")
+		}
+	}
+	r.backends = append(r.backends, b)
+}
+
+// Lookup finds a backend by its exact name. An unknown name is an error that
+// lists the known ones; there is no fallback.
+func (r *Registry) Lookup(name string) (Backend, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, b := range r.backends {
+		if b.Name() == name {
+			return b, nil
+		}
+	}
+	return nil, fmt.Errorf("no backend %q (have: %s): %w", name, strings.Join(r.names(), ", "), ErrUnavailable)
+}
+
+// Names lists the backends in the order they were added.
+func (r *Registry) Names() []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.names()
+}
+
+func (r *Registry) names() []string {
+	names := make([]string, 0, len(r.backends))
+	for _, b := range r.backends {
+		names = append(names, b.Name())
+	}
+	return names
+}
+
+// GapError refuses a run because required controls are missing here.
+type GapError struct {
+	Backend string
+	Gaps    []Gap // only those that are required and not accepted
+}
+
+func (e *GapError) Error() string {
+	var b strings.Builder
+	b.WriteString("backend " + e.Backend + " cannot give ")
+	for i, g := range e.Gaps {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(string(g.Control) + ": " + g.Why)
+	}
+	return b.String()
+}
+
+// Unwrap makes errors.Is(err, ErrUnavailable) true.
+func (e *GapError) Unwrap() error { return ErrUnavailable }
+
+// Judge marks each gap as required or accepted under the profile, and returns
+// a *GapError when a required one was not accepted.
+func (p Profile) Judge(backend string, gaps []Gap) ([]Gap, error) {
+	required := p.Required
+	if required == nil {
+		required = DefaultRequired()
+	}
+	judged := slices.Clone(gaps)
+	var missing []Gap
+	for i := range judged {
+		g := &judged[i]
+		g.Required = slices.Contains(required, g.Control)
+		g.Accepted = slices.Contains(p.Accept, g.Control)
+		if g.Required && !g.Accepted {
+			missing = append(missing, *g)
+		}
+	}
+	if len(missing) > 0 {
+		return judged, &GapError{Backend: backend, Gaps: missing}
+	}
+	return judged, nil
+}

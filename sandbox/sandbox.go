@@ -1,0 +1,211 @@
+// Package sandbox is the contract between the engine and its backends: what
+// must hold (Profile), what will be done (Plan), what cannot be given here
+// (Gap) and what happened (Result). It holds no backend code.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// Errors that callers branch on. Whether anything ran is always decidable:
+// after all but ErrLost nothing of the command has run.
+var (
+	// ErrUnavailable: the backend could work on this system but does not here.
+	ErrUnavailable = errors.New("backend unavailable")
+	// ErrUnsupported: the backend does not exist for this operating system.
+	ErrUnsupported = errors.New("backend unsupported on this system")
+	// ErrStart: the command could not be started; nothing ran.
+	ErrStart = errors.New("command not started")
+	// ErrLost: the command may have run, its outcome is unknown.
+	ErrLost = errors.New("outcome lost")
+)
+
+// Backend is one way to confine a command.
+type Backend interface {
+	// Name is the word that --backend and the configuration use.
+	Name() string
+	// Probe measures what this host can enforce. It tries; it does not infer.
+	Probe(ctx context.Context) (Capabilities, error)
+	// Open checks the profile against this host and prepares what many
+	// commands share. It refuses (see GapError) when a required control is
+	// missing and its gap was not accepted by name.
+	Open(ctx context.Context, p Profile) (Session, error)
+}
+
+// Session runs commands under one profile. It is safe for concurrent use.
+type Session interface {
+	// Plan is pure: it says what Run would do and runs nothing.
+	Plan(c Command) (Plan, error)
+	// Run starts the command and waits. A non-zero exit is a Result, not an error.
+	Run(ctx context.Context, c Command) (Result, error)
+	Close() error
+}
+
+// Control names one promise of confinement.
+type Control string
+
+// The controls. The first six are required by default.
+const (
+	WritesConfined    Control = "writes-confined"    // writes only below the workspace and named paths
+	CredentialsHidden Control = "credentials-hidden" // credential files unreadable
+	NoNewPrivileges   Control = "no-new-privileges"  // set-id programs gain nothing
+	NoCapabilities    Control = "no-capabilities"    // every capability set is empty
+	SyscallFilter     Control = "syscall-filter"     // seccomp table of package filter
+	TreeEnds          Control = "tree-ends"          // no process outlives the command
+
+	NetworkOff       Control = "network-off"       // no socket reaches a network
+	UnixSockets      Control = "unix-sockets"      // no connection to a socket outside by path
+	Signals          Control = "signals"           // no signal to processes outside
+	AbstractSockets  Control = "abstract-sockets"  // no connection to abstract sockets outside
+	DescriptorsShut  Control = "descriptors-shut"  // only 0, 1, 2 are inherited
+	MetadataConfined Control = "metadata-confined" // chmod, chown, utime, xattr outside
+	ProcessesHidden  Control = "processes-hidden"  // other processes are not listed
+	StatHidden       Control = "stat-hidden"       // names and sizes of hidden files
+	SharedMemory     Control = "shared-memory"     // /dev/shm is private
+	HooksProtected   Control = "hooks-protected"   // files in the workspace that others run later
+	HostNetwork      Control = "host-network"      // metadata addresses, the host's loopback
+	Terminals        Control = "terminals"         // other terminals of the same user
+)
+
+// DefaultRequired lists the controls whose absence refuses a run.
+func DefaultRequired() []Control {
+	return []Control{WritesConfined, CredentialsHidden, NoNewPrivileges, NoCapabilities, SyscallFilter, TreeEnds}
+}
+
+// Network says what the command may reach.
+type Network uint8
+
+// The zero value is off: a forgotten field must not open the network.
+const (
+	NetworkNone Network = iota // nothing, not even the host's loopback
+	NetworkHost                // the host's network as it is
+)
+
+// String gives the word used by flags, configuration and results.
+func (n Network) String() string {
+	if n == NetworkHost {
+		return "on"
+	}
+	return "off"
+}
+
+// Profile says what must hold, never how one tool is told to do it. All paths
+// are absolute, without symbolic links, and exist.
+type Profile struct {
+	Workspace string   // read-write; the only place outside Private that may change
+	Write     []string // further read-write paths
+	Read      []string // paths readable although Hide or the default list covers them
+	Hide      []string // paths unreadable in addition to the default credential list
+	Home      string   // the caller's home directory, where credentials are looked for; may be empty
+	Private   Private  // sbx's own directories for this workspace
+	Network   Network
+	UnixAllow bool      // sockets of the unix family may be made (accepts gap unix-sockets)
+	Identity  *Identity // run as somebody else (only root can); nil: as the caller
+	Required  []Control // nil: DefaultRequired
+	Accept    []Control // gaps that the owner accepted by name
+	// Supervisor says that this process exists only for this one run: the
+	// backend may make it a subreaper, set its own limits and close its
+	// descriptors. Never set in an embedding program.
+	Supervisor bool
+}
+
+// Private names the directories that sbx keeps for one workspace and user.
+// They are read-write inside.
+type Private struct {
+	Temp  string // TMPDIR
+	Cache string // XDG_CACHE_HOME and the caches of build tools
+}
+
+// Identity is the user a command runs as.
+type Identity struct {
+	UID, GID uint32
+	Groups   []uint32
+	Name     string // login name, may be empty
+	Home     string // home directory, may be empty
+	Why      string // one sentence for the result
+}
+
+// Command is one program to run. Argv is executed as it is: no shell is added.
+type Command struct {
+	Argv []string
+	Env  []string // complete environment, "NAME=value"
+	Dir  string   // absolute; empty: the workspace
+	// An *os.File is handed over uncopied. Anything else is copied, and only
+	// then Result.BytesOut is known. nil is the null device.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Timeout        time.Duration // wall time; 0: none
+	Grace          time.Duration // between TERM and KILL; 0: 2 s
+	// Orphaned, when it is closed, ends the run: the caller went away.
+	Orphaned <-chan struct{}
+}
+
+// Plan is what Run would do. It does not change after it is returned and
+// prints as JSON.
+type Plan struct {
+	Backend  string    `json:"backend"`
+	Tier     string    `json:"tier,omitempty"` // e.g. "landlock"
+	Argv     []string  `json:"argv"`
+	Path     string    `json:"path,omitempty"` // the file that is executed
+	Dir      string    `json:"dir"`
+	Env      []string  `json:"env"` // names only
+	Network  string    `json:"network"`
+	Write    []string  `json:"write"`
+	Hide     []string  `json:"hide,omitempty"`
+	Steps    []string  `json:"steps,omitempty"` // in the order they are executed
+	Enforced []Control `json:"enforced"`
+	Gaps     []Gap     `json:"gaps,omitempty"`
+}
+
+// Gap is a control that this backend cannot give here.
+type Gap struct {
+	Control  Control `json:"control"`
+	Why      string  `json:"why"`           // one sentence
+	Fix      string  `json:"fix,omitempty"` // what would close it
+	Required bool    `json:"required,omitempty"`
+	Accepted bool    `json:"accepted,omitempty"`
+}
+
+// Capabilities is what Probe measured.
+type Capabilities struct {
+	Backend  string    `json:"backend"`
+	Tier     string    `json:"tier,omitempty"`
+	Version  string    `json:"version,omitempty"` // e.g. "landlock ABI 7"
+	Enforced []Control `json:"enforced"`
+	Gaps     []Gap     `json:"gaps,omitempty"`
+}
+
+// Ending says how a run ended.
+type Ending string
+
+// The endings of a Result.
+const (
+	Exited     Ending = "exit"        // the command exited by itself
+	Signaled   Ending = "signal"      // a signal ended it
+	TimedOut   Ending = "time"        // the time limit ended it
+	Abandoned  Ending = "caller-gone" // the caller went away or ctx was cancelled
+	Refused    Ending = "refused"     // guard or policy; nothing ran
+	NotStarted Ending = "not-started" // sbx could not start it; nothing ran
+	NotFound   Ending = "not-found"   // no such program; nothing ran
+	NotExec    Ending = "not-executable"
+)
+
+// Result is what happened.
+type Result struct {
+	Ending    Ending        `json:"ending"`
+	ExitCode  int           `json:"exit_code"` // the command's own, 128+n after signal n
+	Signal    int           `json:"signal,omitempty"`
+	Backend   string        `json:"backend"`
+	Tier      string        `json:"tier,omitempty"`
+	Wall      time.Duration `json:"wall_ns"`
+	User      time.Duration `json:"user_ns"`
+	System    time.Duration `json:"system_ns"`
+	PeakBytes int64         `json:"peak_memory_bytes"` // largest process of the tree that was waited for
+	BytesOut  *int64        `json:"bytes_out,omitempty"`
+	Enforced  []Control     `json:"enforced"`
+	Gaps      []Gap         `json:"gaps,omitempty"`
+	Identity  *Identity     `json:"identity,omitempty"`
+}
