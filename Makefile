@@ -1,0 +1,56 @@
+# make         build bin/sbx and show its main job on this machine
+# make test    install what the tests need and run them
+# make check   lint, then test: what has to pass before a change is merged
+# make bench   the speed figures of docs/measurements.md
+# make fuzz    every fuzz target for FUZZTIME (30s)
+
+GO       ?= go
+FUZZTIME ?= 30s
+ROUNDS   ?= 100
+
+# The packages that run goroutines of their own: tested under the race detector too.
+RACE_PACKAGES ?= . ./sandbox/...
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+.PHONY: all build demo test lint check bench fuzz generate clean
+
+all: build demo
+
+# Static and without a C library: one file that runs on any Linux.
+build:
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/sbx ./cmd/sbx
+	@ln -sf sbx bin/sbx-exec
+	@echo "built bin/sbx $(VERSION) and the link bin/sbx-exec"
+
+demo: build
+	@scripts/demo.sh bin/sbx
+
+test:
+	@scripts/test-deps.sh
+	$(GO) test -timeout 20m ./...
+	$(GO) test -timeout 20m -race $(RACE_PACKAGES)
+
+lint: bin/tools/staticcheck
+	@GO="$(GO)" scripts/lint.sh
+
+# The linters have their own module, and building them takes minutes: once is enough.
+bin/tools/staticcheck: tools/go.mod tools/go.sum
+	cd tools && GOBIN="$(CURDIR)/bin/tools" $(GO) install tool
+	@touch $@
+
+check: lint test
+
+bench: build
+	@ROUNDS=$(ROUNDS) $(GO) run ./bench -sbx bin/sbx
+
+fuzz:
+	@GO="$(GO)" FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
+
+# Needs gcc and libseccomp-dev: the system-call filter is compiled here, not at run time.
+generate:
+	$(GO) generate ./...
+
+clean:
+	rm -rf bin

@@ -1,0 +1,269 @@
+package sbx_test
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/sbx-run/sbx"
+
+// room is one folder with Go files and all that its non-test files may import
+// beside the standard library. A folder that is not in the table fails the test:
+// a new room is a decision, written down here.
+type room struct {
+	dir     string   // below the module root; "." is the root package
+	rooms   []string // our own packages, by folder
+	modules []string // import path prefixes of other modules
+	why     string   // why not more
+	pure    bool     // a function of its arguments: see impureImports
+	light   bool     // linked into cmd/sbx: see TestLightRoomsDoNoWorkAtStart
+}
+
+const (
+	sysModule     = "golang.org/x/sys"
+	shModule      = "mvdan.cc/sh/v3"
+	seccompModule = "github.com/seccomp/libseccomp-golang"
+)
+
+var rooms = []room{
+	{
+		dir: "shell", modules: []string{shModule}, pure: true, light: true,
+		why: "it is the only caller of mvdan.cc/sh, and reading a command depends on nothing that judges it",
+	},
+	{
+		dir: "classify", rooms: []string{"shell"}, pure: true, light: true,
+		why: "tags come from the Script alone; a second parser would disagree with the first",
+	},
+	{
+		dir: "guard", rooms: []string{"shell"}, pure: true, light: true,
+		why: "violations come from the Script alone; a tag must never switch a rule of guard off",
+	},
+	{
+		dir: "secretsenv", light: true,
+		why: "what leaves the environment depends on names and values only, whatever runs the command",
+	},
+	{
+		dir: "config", light: true,
+		why: "one reader and writer of the file; it knows keys, not what they are used for",
+	},
+	{
+		dir: "sandbox", light: true,
+		why: "it is the contract: a backend imports it, so it can import no backend and no library of one",
+	},
+	{
+		dir: "sandbox/none", rooms: []string{"sandbox"}, modules: []string{sysModule}, light: true,
+		why: "a backend knows the contract, not the engine, and no other backend",
+	},
+	{
+		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/filter"}, modules: []string{sysModule}, light: true,
+		why: "a backend knows the contract, not the engine, and no other backend",
+	},
+	{
+		dir: "sandbox/filter", light: true,
+		why: "a table and embedded bytes: the compiler of the table runs at go generate time only",
+	},
+	{
+		dir: "sandbox/probes", rooms: []string{"sandbox"}, modules: []string{sysModule}, light: true,
+		why: "the suite runs in `sbx probe` too, so it knows the contract and no test library",
+	},
+	{
+		dir: "wrappers", light: true,
+		why: "scripts and their installer; what the scripts call is a program, not a package",
+	},
+	{
+		dir:   ".",
+		rooms: []string{"shell", "classify", "guard", "secretsenv", "config", "sandbox", "sandbox/none", "sandbox/direct"},
+		light: true,
+		why:   "the engine is the flow over the light rooms; system calls and heavy libraries stay behind Backend",
+	},
+	{
+		dir:     "cmd/sbx",
+		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "sandbox", "sandbox/none", "sandbox/direct", "wrappers"},
+		modules: []string{sysModule},
+		light:   true,
+		why:     "sbx starts once per command: what is heavy goes into a helper executable",
+	},
+	{
+		dir: "bench", rooms: []string{".", "shell", "classify", "guard", "sandbox", "bench/corpus"}, modules: []string{sysModule},
+		why: "it measures what users call",
+	},
+	{dir: "bench/corpus", why: "it reads files of commands"},
+	{dir: "bench/empty", why: "the floor of every figure: a Go program that does nothing"},
+	{dir: "bench/spawn", why: "the floor of a supervisor: os/exec and nothing else"},
+	{dir: "bench/tagtable", rooms: []string{"bench/corpus"}, why: "it reads what `sbx check --batch` prints"},
+}
+
+// testModules may be imported by tests of any room, and by nothing that ships.
+var testModules = []string{"github.com/rogpeppe/go-internal", "github.com/google/go-cmp", sysModule}
+
+// noTestImport lists pairs of rooms that stay apart even in tests.
+var noTestImport = []struct{ from, to, why string }{
+	{"guard", "classify", "two judges: a mistake of one must not hide in the other"},
+	{"classify", "guard", "two judges: a mistake of one must not hide in the other"},
+	{"shell", "classify", "reading is tested against bash, not against what is made of it"},
+	{"shell", "guard", "reading is tested against bash, not against what is made of it"},
+}
+
+// impureImports are the standard packages that a pure room must not use: its
+// answer would depend on the machine that gives it.
+var impureImports = []struct{ path, why string }{
+	{"os", "reads files, the environment and the user"},
+	{"os/exec", "runs programs"},
+	{"os/user", "reads the user data base"},
+	{"io/ioutil", "reads files"},
+	{"path/filepath", "its rules change with the operating system that sbx runs on; a command has POSIX paths (package path)"},
+	{"net", "reaches the network"},
+	{"net/http", "reaches the network"},
+	{"syscall", "asks the kernel"},
+	{"time", "the answer would change with the clock"},
+	{"math/rand", "the answer would change with each call"},
+	{"math/rand/v2", "the answer would change with each call"},
+	{"log", "library packages do not log"},
+	{"log/slog", "library packages do not log"},
+}
+
+// heavy lists what the light binary must not link, at any depth. A path matches
+// itself and what is below it, but net alone: net/url and net/netip are light.
+var heavy = []struct{ path, why string }{
+	{"net/http", "costs half of an empty program's start (HTTP/2 tables, TLS); it belongs into sbx-proxy"},
+	{"net", "resolver and interface code for a program that opens no connection"},
+	{"crypto/tls", "its start-up tables cost more than reading a command"},
+	{"crypto/x509", "loads root certificates; nothing here speaks TLS"},
+	{"os/user", "calls the C library in builds with cgo; users are read from the passwd file"},
+	{"testing", "registers flags and carries the test runner; the probes have a runner of their own"},
+	{"text/template", "reflection keeps every method of the binary alive, so the linker drops nothing"},
+	{"html/template", "see text/template"},
+	{"html", "large tables built at start-up, for pages that sbx does not print"},
+	{"encoding/xml", "nothing sbx reads is XML"},
+	{"encoding/gob", "builds type tables at start-up; records are JSON"},
+	{"expvar", "starts net/http"},
+	{"log/slog", "library packages do not log, and the command writes three kinds of lines"},
+	{"go", "the Go parser and type checker are for tests and generators"},
+	{"database/sql", "sbx keeps no data base in the light binary"},
+	{"C", "the binary is static and needs no C library"},
+	{"runtime/cgo", "the binary is static and needs no C library"},
+	{seccompModule, "cgo; filters are compiled at go generate time"},
+	{"github.com/docker", "a container client doubles the start-up (15 ms against 7): helper executable"},
+	{"github.com/moby", "a container client doubles the start-up (15 ms against 7): helper executable"},
+	{"github.com/containerd", "start-up of 26 ms against 7: helper executable"},
+	{"k8s.io", "start-up of 33 ms against 7: helper executable"},
+	{"sigs.k8s.io", "start-up of 33 ms against 7: helper executable"},
+	{"google.golang.org/grpc", "belongs to the containerd helper"},
+	{"google.golang.org/protobuf", "registers every message at start-up; belongs to the containerd helper"},
+	{"github.com/modelcontextprotocol", "the MCP server is a program of its own"},
+	{"github.com/spf13/cobra", "8.6 ms to start against 6.7 for package flag"},
+	{"mvdan.cc/sh/v3/interp", "sbx reads commands and never interprets them; the shell that runs them is the real one"},
+	{"mvdan.cc/sh/v3/expand", "expansion there asks the environment and the file system; ours is pure"},
+}
+
+func TestRoomsImportOnlyWhatTheirRowAllows(t *testing.T) {
+	for _, f := range sourceFiles(t) {
+		row, ok := roomOf(f.dir)
+		if !ok {
+			t.Errorf("%s: folder %q is not in the table of rooms: give it a row with what it may import", f.path, f.dir)
+			continue
+		}
+		for _, path := range f.imports() {
+			if why := row.forbids(path, f); why != "" {
+				t.Errorf("%s imports %q: %s", f.path, path, why)
+			}
+		}
+	}
+}
+
+// forbids says why a file of the room must not import path; "" when it may.
+func (r room) forbids(path string, f sourceFile) string {
+	dir, ours := ourFolder(path)
+	switch {
+	case f.test && ours:
+		for _, p := range noTestImport {
+			if p.from == r.dir && p.to == dir {
+				return p.why
+			}
+		}
+	case f.generator && path == seccompModule, f.test && below(path, testModules...):
+		// Neither is part of what ships.
+	case ours && dir != r.dir && !slices.Contains(r.rooms, dir):
+		return fmt.Sprintf("not in the row of %q: %s", r.dir, r.why)
+	case !ours && !standard(path) && !below(path, r.modules...):
+		return fmt.Sprintf("not in the row of %q: %s", r.dir, r.why)
+	case r.pure && !f.test && !f.generator:
+		for _, bad := range impureImports {
+			if path == bad.path {
+				return fmt.Sprintf("%q is pure, and this package %s", r.dir, bad.why)
+			}
+		}
+	}
+	return ""
+}
+
+func TestLightBinaryLinksNothingHeavy(t *testing.T) {
+	if !hasGoFiles(t, "cmd/sbx") {
+		t.Skip("cmd/sbx does not exist yet")
+	}
+	for _, target := range []string{"linux/amd64", "linux/arm64", "darwin/arm64", "windows/amd64"} {
+		linked := dependencies(t, target, "./cmd/sbx")
+		if !slices.Contains(linked, "runtime") {
+			t.Fatalf("%s: go list does not name the runtime: the list is not what it should be", target)
+		}
+		for _, path := range linked {
+			for _, bad := range heavy {
+				if path == bad.path || bad.path != "net" && below(path, bad.path) {
+					t.Errorf("%s: cmd/sbx links %s: %s", target, path, bad.why)
+				}
+			}
+		}
+	}
+}
+
+// dependencies lists what a package links, at any depth.
+func dependencies(t *testing.T, target, pkg string) []string {
+	t.Helper()
+	goos, goarch, _ := strings.Cut(target, "/")
+	list := exec.Command("go", "list", "-deps", "-f", "{{.ImportPath}}", pkg)
+	list.Env = append(list.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("%s: go list -deps %s: %v%s", target, pkg, err, stderrOf(err))
+	}
+	return strings.Fields(string(out))
+}
+
+func stderrOf(err error) string {
+	if exit, ok := err.(*exec.ExitError); ok {
+		return "\n" + string(exit.Stderr)
+	}
+	return ""
+}
+
+// below reports whether path is one of the roots or in a folder of one.
+func below(path string, roots ...string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool {
+		return path == root || strings.HasPrefix(path, root+"/")
+	})
+}
+
+func ourFolder(path string) (dir string, ours bool) {
+	if path == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+// standard reports whether the path is of the standard library: its first
+// element holds no dot.
+func standard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}
+
+func roomOf(dir string) (room, bool) {
+	i := slices.IndexFunc(rooms, func(r room) bool { return r.dir == dir })
+	if i < 0 {
+		return room{}, false
+	}
+	return rooms[i], true
+}

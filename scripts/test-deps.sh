@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Makes sure that the programs which the tests run are on this machine. Installs
+# the missing ones on Debian and Ubuntu as root or with sudo; elsewhere it says
+# what to install. Changes nothing when all are there.
+set -euo pipefail
+
+# PACKAGE, what it is for, and the test that it is there.
+needed=(
+	"git|scripts: git init and commit in a sandbox|command -v git"
+	"make|scripts: a build in a sandbox|command -v make"
+	"gcc|scripts: a build in a sandbox; the race detector|command -v gcc"
+	"libc6-dev|scripts: a build in a sandbox; the race detector|test -e /usr/include/stdio.h"
+	"pkg-config|the filter's generator finds libseccomp|command -v pkg-config"
+	"libseccomp-dev|the filter is compiled again and compared|test -e /usr/include/seccomp.h"
+	"python3|scripts: a venv; probes of the sandbox|command -v python3"
+	"python3-venv|scripts: a venv|python3 -c 'import ensurepip, venv'"
+	"nodejs|scripts: npm ci|command -v node"
+	"npm|scripts: npm ci|command -v npm"
+	"bash|reading: the reference shell|command -v bash"
+	"dash|reading: the reference POSIX shell|command -v dash"
+	"mksh|reading: the dialect mksh|command -v mksh"
+	"zsh|reading: the dialect zsh|command -v zsh"
+	"busybox-static|a static program to confine|command -v busybox"
+	"shellcheck|the wrapper scripts and our own|command -v shellcheck"
+	"bubblewrap|make bench compares with it|command -v bwrap"
+	"procps|probes: ps, kill|command -v ps"
+	"passwd|tests as an ordinary user: useradd|command -v useradd || test -x /usr/sbin/useradd"
+	"util-linux|tests: setpriv, script, unshare|command -v setpriv && command -v script"
+)
+
+missing=()
+for row in "${needed[@]}"; do
+	IFS='|' read -r package why present <<<"$row"
+	# The test may hold bars of its own; read leaves them in the last field.
+	if ! bash -c "$present" >/dev/null 2>&1; then
+		missing+=("$package")
+		echo "test-deps: $package is missing ($why)"
+	fi
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+install="apt-get install -y --no-install-recommends ${missing[*]}"
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+	as_root=(sudo -n)
+	if ! sudo -n true 2>/dev/null; then
+		echo "test-deps: error: the tests need more programs; as root: apt-get update && $install" >&2
+		exit 1
+	fi
+fi
+if ! command -v apt-get >/dev/null; then
+	echo "test-deps: error: no apt-get here; install what these Debian packages hold: ${missing[*]}" >&2
+	exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -q
+# shellcheck disable=SC2086 # a list of words on purpose
+"${as_root[@]}" $install
