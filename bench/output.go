@@ -1,0 +1,80 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+)
+
+// outputBytes is what passes through a pipe: long enough that starting counts
+// for nothing.
+const outputBytes = 1 << 30
+
+// output compares the command's standard output through sbx with a plain pipe.
+// The bound is one of times: 0.95 times the throughput is 1/0.95 the time.
+func output(w io.Writer, o options) error {
+	const plain, confined = "head | reader", "sbx exec -- head | reader"
+	head := []string{"/usr/bin/head", "-c", fmt.Sprint(outputBytes), "/dev/zero"}
+	sbx := append([]string{o.sbx, "exec", "--backend", "direct", "--workspace", o.workspace(), "--"}, head...)
+	return compare(w, "1 GiB of standard output", max(3, o.rounds/20), []candidate{
+		{name: plain, run: o.piped(head)},
+		{name: confined, run: o.piped(sbx)},
+	}, []bound{{of: confined, by: plain, atMost: 1 / 0.95}})
+}
+
+// piped times a program whose standard output this process reads to the end.
+func (o options) piped(argv []string) func() (time.Duration, error) {
+	return func() (time.Duration, error) {
+		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+		if err != nil {
+			return 0, err
+		}
+		defer null.Close()
+		var pipe [2]int
+		if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
+			return 0, err
+		}
+		defer syscall.Close(pipe[0])
+		start := time.Now()
+		pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
+			Dir: o.workspace(), Env: o.env(), Files: []uintptr{null.Fd(), uintptr(pipe[1]), null.Fd()},
+		})
+		syscall.Close(pipe[1])
+		if err != nil {
+			return 0, err
+		}
+		got, readErr := drain(pipe[0])
+		status, err := reap(pid)
+		took := time.Since(start)
+		switch {
+		case err != nil:
+			return 0, err
+		case readErr != nil:
+			return 0, readErr
+		case succeeded(status) != nil:
+			return 0, succeeded(status)
+		case got != outputBytes:
+			return 0, fmt.Errorf("read %d of %d bytes", got, outputBytes)
+		}
+		return took, nil
+	}
+}
+
+// drain reads a descriptor to its end, past the runtime's poller.
+func drain(fd int) (total int, err error) {
+	buffer := make([]byte, 1<<17)
+	for {
+		n, err := syscall.Read(fd, buffer)
+		if err == syscall.EINTR {
+			continue
+		}
+		if n <= 0 || err != nil {
+			return total, err
+		}
+		total += n
+	}
+}
