@@ -12,7 +12,7 @@ ROUNDS   ?= 100
 RACE_PACKAGES ?= . ./sandbox/...
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-LDFLAGS := -s -w -X main.version=$(VERSION)
+LDFLAGS := -s -w -X github.com/sbx-run/sbx.release=$(VERSION)
 
 .PHONY: all build demo test lint check bench fuzz generate clean
 
