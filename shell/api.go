@@ -4,6 +4,8 @@
 // mvdan.cc/sh. Everything here is pure: no file system is read.
 package shell
 
+import "mvdan.cc/sh/v3/syntax"
+
 // Dialect is the shell that will run the text.
 type Dialect uint8
 
@@ -53,7 +55,16 @@ type Word struct {
 	// process substitutions of this word.
 	Subs []int
 	Proc byte // 0, '<' or '>': the word is a process substitution
+	// Guess says that Value also holds what unknown pieces would become by
+	// what the text shows: the default of ${x:-rm}, the output of $(echo rm).
+	Guess bool
+	// Eval says that the expansion itself evaluates text as code: ${x@P}.
+	Eval bool
 	Span Span // where it stands; the whole carrier word when the place is not known better
+
+	src  *syntax.Word // nil when the value has no word of its own in the text
+	frag bool         // one of several fields of src
+	body int          // without src: 1 + the offset in Script.Text where Value stands unchanged; 0 when it does not
 }
 
 // Assign is NAME=VALUE before a command, or as an operand of export and declare.
@@ -99,25 +110,44 @@ func isDescriptor(s string) bool {
 	return s != ""
 }
 
+// Via says how a carrier gets at the command it runs.
+type Via uint8
+
+// The ways.
+const (
+	ViaArgv  Via = iota // from its own words: sudo rm
+	ViaText             // by parsing a text: sh -c, eval, trap, watch
+	ViaStdin            // by parsing its standard input: echo rm | sh
+	ViaFunc             // by calling a function or alias that the text defines
+)
+
 // Carrier is a command that runs another one: sudo, env, xargs, sh -c, eval, find -exec …
 type Carrier struct {
 	Name string // base name of the program
 	Call int    // index in Script.Calls of the carrier's own call
+	Via  Via
 }
 
 // Call is one simple command that would or could run. Words may be empty: then
 // only assignments or redirections stand there.
 type Call struct {
-	Words    []Word
-	Assigns  []Assign
-	Redirs   []Redir
-	Span     Span
+	Words   []Word
+	Assigns []Assign
+	Redirs  []Redir
+	Span    Span
+	// Decl says that Assigns are operands of the builtin in Words[0]
+	// (export, declare, local, readonly, typeset).
+	Decl     bool
 	Dir      string    // working directory as far as cd was followed; "" when unknown
 	Carriers []Carrier // outermost first; empty for a call that stands in the text itself
 	// Stdin says where standard input comes from: the calls on the left of
 	// the pipe (all calls of that stage, substitutions excluded).
+	// A process substitution as input (< <(…)) counts as a pipe.
 	PipeFrom []int
 	PipeTo   []int // the calls on the right of the pipe
+	// In is the text on standard input when it is a here-document or
+	// here-string, also one of an enclosing compound command; else nil.
+	In *Word
 	// More says that further operands come from elsewhere (xargs, parallel):
 	// they are not in Words.
 	More       bool
@@ -168,4 +198,6 @@ type Script struct {
 	// Err is the first syntax error with its position; the Calls then hold
 	// what could be read.
 	Err error
+
+	lines []int // offsets of line starts; nil for a short text
 }

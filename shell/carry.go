@@ -1,0 +1,315 @@
+package shell
+
+import "strings"
+
+// carry takes a carrier apart by its row of the table.
+func (w *walker) carry(i int, c Call, sp *carrier) {
+	args := c.Args()
+	o := sp.options(args)
+	rest := args[o.operand:]
+	if sp.assigns {
+		for len(rest) > 0 && isAssignment(rest[0].Value) && !strings.HasPrefix(rest[0].Value, "=") {
+			rest = rest[1:]
+		}
+	}
+	dir := func(in *Call) {
+		if d, ok := o.value(sp.dir); ok {
+			in.Dir = cdTarget(w.sc.dir, d)
+		}
+	}
+	switch sp.kind {
+	case runsArgv:
+		if o.has(sp.stops) {
+			return
+		}
+		if n := sp.operands; n > 0 {
+			rest = rest[min(n, len(rest)):]
+		}
+		if text, ok := o.value(sp.text); ok {
+			// env -S: the value is split like a shell command, then the
+			// operands follow.
+			w.runText(i, c, append([]Word{text}, rest...), Sh, w.sc.child())
+			return
+		}
+		w.inner(i, c, rest, dir)
+	case runsShell:
+		w.runShell(i, c, sp, o, rest)
+	case runsXargs:
+		w.runXargs(i, c, rest)
+	case runsText:
+		if n := sp.operands; n > 0 {
+			rest = rest[min(n, len(rest)):]
+		}
+		w.runText(i, c, rest, Sh, w.sc.child())
+	case runsOptionText:
+		for _, t := range o.values(sp.text) {
+			w.runText(i, c, []Word{t}, Sh, w.sc.child())
+		}
+	case runsSpecial:
+		w.special(i, c, sp, o, rest)
+	}
+}
+
+func isAssignment(s string) bool {
+	name, _, ok := strings.Cut(s, "=")
+	if !ok || name == "" {
+		return false
+	}
+	for i := 0; i < len(name); i++ {
+		if !(name[i] == '_' || 'a' <= name[i]|0x20 && name[i]|0x20 <= 'z' || i > 0 && '0' <= name[i] && name[i] <= '9') {
+			return false
+		}
+	}
+	return true
+}
+
+// options is what was found before the first operand.
+type options struct {
+	operand int // index in the arguments of the first operand
+	found   []option
+}
+
+type option struct {
+	name  string // without dashes; one letter or a long name
+	value Word
+	has   bool // a value came with it
+}
+
+func (o *options) has(names string) bool {
+	for _, f := range o.found {
+		if names != "" && listed(names, f.name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *options) value(names string) (Word, bool) {
+	for _, f := range o.found {
+		if f.has && names != "" && listed(names, f.name) {
+			return f.value, true
+		}
+	}
+	return Word{}, false
+}
+
+func (o *options) values(names string) []Word {
+	var out []Word
+	for _, f := range o.found {
+		if f.has && names != "" && listed(names, f.name) {
+			out = append(out, f.value)
+		}
+	}
+	return out
+}
+
+// listed reports whether a blank-separated list holds a name.
+func listed(list, name string) bool {
+	for name != "" && list != "" {
+		head, tail, _ := strings.Cut(list, " ")
+		if head == name {
+			return true
+		}
+		list = tail
+	}
+	return false
+}
+
+// longOption finds a long option by its name or, as GNU getopt does, by a
+// unique beginning of it.
+func longOption(list, name string) string {
+	match := ""
+	for rest := list; rest != ""; {
+		var head string
+		head, rest, _ = strings.Cut(rest, " ")
+		if head == name {
+			return head
+		}
+		if len(head) > 1 && len(name) > 1 && strings.HasPrefix(head, name) {
+			match = head
+		}
+	}
+	return match
+}
+
+// options parses getopt-style options up to the first operand, or all of them
+// when the row says that options may follow operands.
+func (sp *carrier) options(args []Word) options {
+	var o options
+	for o.operand < len(args) {
+		a := args[o.operand]
+		v := a.Value
+		if v == "--" && a.Literal {
+			o.operand++
+			return o
+		}
+		if len(v) < 2 || (v[0] != '-' && !(v[0] == '+' && sp.plus)) || !a.Literal && a.Prefix == "" {
+			return o
+		}
+		o.operand++
+		if strings.HasPrefix(v, "--") {
+			o.long(sp, a, args)
+		} else {
+			o.short(sp, a, args)
+		}
+	}
+	return o
+}
+
+func (o *options) long(sp *carrier, a Word, args []Word) {
+	name, val, attached := strings.Cut(a.Value[2:], "=")
+	full := longOption(sp.takes, name)
+	if full == "" {
+		full = name
+	}
+	opt := option{name: full}
+	switch {
+	case attached:
+		opt.value, opt.has = tail(a, len(a.Value)-len(val)), true
+	case listed(sp.takes, full) && o.operand < len(args):
+		opt.value, opt.has = args[o.operand], true
+		o.operand++
+	}
+	o.found = append(o.found, opt)
+}
+
+func (o *options) short(sp *carrier, a Word, args []Word) {
+	if sp.single { // one dash, long names: java, find-like
+		o.long(sp, Word{Value: "-" + a.Value, Literal: a.Literal, Span: a.Span}, args)
+		return
+	}
+	v := a.Value
+	for k := 1; k < len(v); k++ {
+		name := v[k : k+1]
+		opt := option{name: name}
+		if listed(sp.takes, name) {
+			if k+1 < len(v) {
+				opt.value, opt.has = tail(a, k+1), true
+			} else if o.operand < len(args) {
+				opt.value, opt.has = args[o.operand], true
+				o.operand++
+			}
+			o.found = append(o.found, opt)
+			return
+		}
+		o.found = append(o.found, opt)
+	}
+}
+
+// tail is the rest of a word from byte n on.
+func tail(a Word, n int) Word {
+	t := a
+	t.Value = a.Value[n:]
+	t.Prefix = ""
+	if len(a.Prefix) > n {
+		t.Prefix = a.Prefix[n:]
+	}
+	t.src = nil
+	if a.src != nil && a.Span.End-a.Span.Start == len(a.Value) {
+		t.body = a.Span.Start + n + 1
+	}
+	return t
+}
+
+// runText parses words joined by blanks, as eval and sh -c read them.
+func (w *walker) runText(i int, c Call, words []Word, d Dialect, sc *scope) {
+	if len(words) == 0 {
+		return
+	}
+	var text strings.Builder
+	var offs []int32
+	literal := true
+	for k, x := range words {
+		if k > 0 {
+			text.WriteByte(' ')
+			offs = append(offs, int32(x.Span.Start))
+		}
+		t, o := w.textOf(x)
+		text.WriteString(t)
+		offs = append(offs, o...)
+		literal = literal && x.Literal
+	}
+	saved := w.ctx
+	w.pipeFrom, w.in = c.PipeFrom, c.In
+	w.nested(text.String(), mapping{table: append([]int32{}, offs...)}, d, Carrier{commandName(&c), i, ViaText}, sc, literal)
+	w.ctx = saved
+}
+
+// runShell opens sh -c TEXT, and text that a shell reads from standard input.
+func (w *walker) runShell(i int, c Call, sp *carrier, o options, rest []Word) {
+	d := shellDialect(commandName(&c))
+	sc := w.sc.child()
+	for _, a := range c.Assigns {
+		sc.set(a.Name, valueOf(a.Value))
+	}
+	sc.hasParams, sc.params = true, nil
+	if o.has("c") {
+		if len(rest) == 0 {
+			return
+		}
+		for k, a := range rest[1:] {
+			if k == 0 {
+				sc.zero = a.Value
+				continue
+			}
+			sc.params = append(sc.params, valueOf(a))
+		}
+		w.runText(i, c, rest[:1], d, sc)
+		return
+	}
+	if len(rest) > 0 && !o.has("s") && rest[0].Value != "-" && rest[0].Value != "/dev/stdin" {
+		return // a script by name
+	}
+	text, ok := w.input(&c)
+	if !ok {
+		return
+	}
+	if !o.has("s") && len(rest) > 0 {
+		rest = rest[1:]
+	}
+	for _, a := range rest {
+		sc.params = append(sc.params, valueOf(a))
+	}
+	m := fixedAt(c.Span.Start)
+	if c.In != nil {
+		_, offs := w.textOf(*c.In)
+		if len(offs) == len(text) {
+			m = mapping{table: offs}
+		}
+	} else if len(c.PipeFrom) > 0 {
+		m = fixedAt(w.r.s.Calls[c.PipeFrom[0]].Span.Start)
+	}
+	saved := w.ctx
+	w.pipeFrom, w.in = nil, nil
+	w.nested(text, m, d, Carrier{commandName(&c), i, ViaStdin}, sc, true)
+	w.ctx = saved
+}
+
+func shellDialect(name string) Dialect {
+	switch name {
+	case "bash", "rbash":
+		return Bash
+	case "dash", "ash":
+		return POSIX
+	case "ksh", "ksh93", "mksh", "oksh":
+		return Mksh
+	case "zsh":
+		return Zsh
+	}
+	return Sh
+}
+
+// runXargs appends what xargs would append where the text shows it.
+func (w *walker) runXargs(i int, c Call, rest []Word) {
+	input, known := w.input(&c)
+	w.inner(i, c, rest, func(in *Call) {
+		in.PipeFrom, in.In = nil, nil
+		in.More = true
+		if known {
+			in.Words = in.Words[:len(in.Words):len(in.Words)]
+			for _, f := range strings.FieldsFunc(input, func(r rune) bool { return r <= ' ' }) {
+				in.Words = append(in.Words, Word{Value: f, Prefix: f, Literal: true, Span: in.Span})
+			}
+		}
+	})
+}

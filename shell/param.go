@@ -1,0 +1,237 @@
+package shell
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// param appends a parameter expansion: its value where the text shows it.
+func (b *builder) param(p *syntax.ParamExp, q quoting) {
+	off := int(p.Pos().Offset())
+	if p.Param == nil {
+		if p.NestedParam != nil {
+			b.walkOnly([]syntax.WordPart{p.NestedParam})
+		}
+		b.missing(off)
+		return
+	}
+	name := p.Param.Value
+	v, set := b.w.lookup(name)
+	if p.Index != nil {
+		v, set = b.index(p, v, set)
+	} else if v.isList && name != "@" && name != "*" {
+		v = first(v) // $a is ${a[0]}
+	}
+	switch {
+	case p.Excl && p.Names == 0 && v.known && !v.isList && v.text != "":
+		v, set = b.w.lookup(v.text)
+	case p.Excl || p.Names != 0 || p.Length || p.Width || p.IsSet || p.Flags != nil || len(p.Modifiers) > 0:
+		v = value{}
+	case p.Slice != nil:
+		v = b.slice(p.Slice, v)
+	case p.Repl != nil:
+		v = b.replace(p.Repl, v)
+	case p.Exp != nil:
+		b.expansion(p, v, set, q, off)
+		return
+	}
+	b.param2(v, set, name, q, off)
+}
+
+func (b *builder) param2(v value, set bool, name string, q quoting, off int) {
+	if !v.known && !set {
+		b.vars = append(b.vars, name)
+	}
+	b.value(v, q, off)
+}
+
+func first(v value) value {
+	if len(v.list) > 0 {
+		return v.list[0]
+	}
+	return value{known: v.known}
+}
+
+// index picks an array element, or all of them for [@] and [*].
+func (b *builder) index(p *syntax.ParamExp, v value, set bool) (value, bool) {
+	word, ok := p.Index.(*syntax.Word)
+	if !ok {
+		b.w.arithm("((", p.Index, b.w.span(p))
+		return value{}, set
+	}
+	i := b.w.single(word)
+	b.subs = append(b.subs, i.Subs...)
+	switch {
+	case !set:
+		return value{}, false
+	case i.Value == "@" || i.Value == "*":
+		return v, true
+	case !v.isList:
+		return value{}, true
+	}
+	n, err := strconv.Atoi(i.Value)
+	if err != nil || !i.Literal || n < 0 || n >= len(v.list) {
+		return value{}, true
+	}
+	return v.list[n], true
+}
+
+// walkOnly walks parts for the substitutions in them.
+func (b *builder) walkOnly(parts []syntax.WordPart) {
+	inner := builder{w: b.w, src: b.src, span: b.span, prefix: -1}
+	inner.parts(parts, doubleQuoted)
+	b.subs = append(b.subs, inner.subs...)
+	b.eval = b.eval || inner.eval
+}
+
+func (b *builder) slice(s *syntax.Slice, v value) value {
+	offset, ok := b.number(s.Offset)
+	length, whole := -1, s.Length == nil
+	if !whole {
+		var ok2 bool
+		length, ok2 = b.number(s.Length)
+		ok = ok && ok2 && length >= 0
+	}
+	if !ok || !v.known || v.isList || offset < 0 || offset > len(v.text) {
+		return value{}
+	}
+	v.text = v.text[offset:]
+	if !whole {
+		v.text = v.text[:min(length, len(v.text))]
+	}
+	return v
+}
+
+func (b *builder) number(x syntax.ArithmExpr) (int, bool) {
+	if x == nil {
+		return 0, true
+	}
+	word, ok := x.(*syntax.Word)
+	if !ok {
+		b.w.arithm("((", x, b.span)
+		return 0, false
+	}
+	f := b.w.single(word)
+	b.subs = append(b.subs, f.Subs...)
+	n, err := strconv.Atoi(f.Value)
+	return n, err == nil && f.Literal
+}
+
+func (b *builder) replace(r *syntax.Replace, v value) value {
+	orig, with := b.operand(r.Orig), b.operand(r.With)
+	if !v.known || v.isList || !orig.Literal || !with.Literal || orig.Glob || orig.Value == "" {
+		return value{}
+	}
+	switch {
+	case r.All:
+		v.text = strings.ReplaceAll(v.text, orig.Value, with.Value)
+	case orig.Value[0] == '#':
+		if rest, ok := strings.CutPrefix(v.text, orig.Value[1:]); ok {
+			v.text = with.Value + rest
+		}
+	case orig.Value[0] == '%':
+		if rest, ok := strings.CutSuffix(v.text, orig.Value[1:]); ok {
+			v.text = rest + with.Value
+		}
+	default:
+		v.text = strings.Replace(v.text, orig.Value, with.Value, 1)
+	}
+	return v
+}
+
+func (b *builder) operand(word *syntax.Word) Word {
+	f := b.w.single(word)
+	b.subs = append(b.subs, f.Subs...)
+	b.eval = b.eval || f.Eval
+	return f
+}
+
+// expansion handles ${x:-word} and its kin.
+func (b *builder) expansion(p *syntax.ParamExp, v value, set bool, q quoting, off int) {
+	name := p.Param.Value
+	exp := p.Exp
+	switch exp.Op {
+	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		if v.known && (v.text != "" || v.isList) {
+			b.operand(exp.Word)
+			b.value(v, q, off)
+			return
+		}
+		if v.known && set { // known to be empty
+			b.alternative(exp.Word, q)
+		} else {
+			b.missing(off)
+			b.guess = true
+			b.alternative(exp.Word, q)
+		}
+		if exp.Op == syntax.AssignUnset || exp.Op == syntax.AssignUnsetOrNull {
+			f := b.w.single(exp.Word)
+			b.w.sc.set(name, value{text: f.Value, known: f.Literal, prefix: f.Prefix})
+		}
+	case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
+		b.operand(exp.Word)
+		if !v.known {
+			set = true // it stops the shell when empty
+		}
+		b.param2(v, set, name, q, off)
+	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
+		if v.known && v.text == "" && !v.isList {
+			b.operand(exp.Word)
+			return
+		}
+		if !v.known {
+			b.missing(off)
+			b.guess = true
+		}
+		b.alternative(exp.Word, q)
+	default:
+		pattern := b.operand(exp.Word)
+		if exp.Op == syntax.OtherParamOps {
+			b.eval = b.eval || pattern.Value == "P"
+			if pattern.Value != "Q" {
+				v = value{}
+			}
+		} else {
+			v = transform(exp.Op, v, pattern)
+		}
+		b.param2(v, set, name, q, off)
+	}
+}
+
+// alternative appends the word of ${x:-word} in place.
+func (b *builder) alternative(word *syntax.Word, q quoting) {
+	if word != nil {
+		b.parts(word.Parts, q)
+	}
+}
+
+// transform applies ${x#p}, ${x%p}, ${x^^}, ${x,,} to a known value.
+func transform(op syntax.ParExpOperator, v value, pattern Word) value {
+	if !v.known || v.isList || !pattern.Literal || pattern.Glob {
+		return value{}
+	}
+	switch op {
+	case syntax.RemSmallPrefix, syntax.RemLargePrefix:
+		v.text = strings.TrimPrefix(v.text, pattern.Value)
+	case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
+		v.text = strings.TrimSuffix(v.text, pattern.Value)
+	case syntax.UpperAll:
+		v.text = strings.ToUpper(v.text)
+	case syntax.LowerAll:
+		v.text = strings.ToLower(v.text)
+	case syntax.UpperFirst, syntax.LowerFirst:
+		if v.text != "" && op == syntax.UpperFirst {
+			v.text = strings.ToUpper(v.text[:1]) + v.text[1:]
+		} else if v.text != "" {
+			v.text = strings.ToLower(v.text[:1]) + v.text[1:]
+		}
+	default:
+		return value{}
+	}
+	if pattern.Value != "" && (op == syntax.UpperAll || op == syntax.LowerAll || op == syntax.UpperFirst || op == syntax.LowerFirst) {
+		return value{}
+	}
+	return v
+}

@@ -1,0 +1,152 @@
+package shell
+
+import (
+	"path"
+	"strings"
+)
+
+// value is what a variable holds, as far as the text shows.
+type value struct {
+	text   string
+	known  bool // text is all of it
+	glob   bool
+	prefix string  // the known beginning when not known
+	list   []value // an array
+	isList bool
+}
+
+// scope is the state of one shell or subshell. A child sees its parent, which
+// does not change while the child is walked.
+type scope struct {
+	parent    *scope
+	vars      map[string]value
+	dir       string // "" when unknown
+	dirs      []string
+	params    []value // $1 …
+	hasParams bool    // params are known
+	zero      string
+}
+
+func (s *scope) child() *scope {
+	return &scope{parent: s, dir: s.dir, dirs: s.dirs, params: s.params, hasParams: s.hasParams, zero: s.zero}
+}
+
+func (s *scope) set(name string, v value) {
+	if s.vars == nil {
+		s.vars = map[string]value{}
+	}
+	s.vars[name] = v
+}
+
+func (s *scope) lookup(name string) (value, bool) {
+	for ; s != nil; s = s.parent {
+		if v, ok := s.vars[name]; ok {
+			return v, true
+		}
+	}
+	return value{}, false
+}
+
+// lookup finds a variable: assigned in the text, or known from Where.
+func (w *walker) lookup(name string) (v value, set bool) {
+	if v, ok := w.sc.lookup(name); ok {
+		return v, true
+	}
+	at := w.r.s.Where
+	switch name {
+	case "HOME":
+		return value{text: at.Home, known: at.Home != ""}, true
+	case "PWD":
+		return value{text: w.sc.dir, known: w.sc.dir != ""}, true
+	case "USER", "LOGNAME":
+		return value{text: at.user(), known: at.user() != ""}, true
+	case "IFS":
+		return value{text: " \t\n", known: true}, true
+	case "0":
+		return value{text: w.sc.zero, known: w.sc.zero != ""}, true
+	case "@", "*":
+		return value{list: w.sc.params, isList: true, known: w.sc.hasParams}, w.sc.hasParams
+	case "OLDPWD", "TMPDIR", "SHELL", "UID", "EUID", "PPID", "RANDOM", "SECONDS", "LINENO", "HOSTNAME", "OSTYPE",
+		"MACHTYPE", "BASH", "BASH_VERSION", "PATH", "LANG", "TERM", "$", "!", "?", "#", "-", "_":
+		return value{}, true // set by somebody, never empty by surprise
+	}
+	if len(name) > 0 && name[0] >= '1' && name[0] <= '9' {
+		n := 0
+		for _, c := range []byte(name) {
+			n = n*10 + int(c-'0')
+		}
+		if w.sc.hasParams && n >= 1 {
+			if n <= len(w.sc.params) {
+				return w.sc.params[n-1], true
+			}
+			return value{known: true}, true
+		}
+	}
+	return value{}, false
+}
+
+// join resolves a path against a directory, lexically. An unknown directory
+// stays unknown.
+func join(dir, p string) string {
+	if strings.HasPrefix(p, "/") {
+		return path.Clean(p)
+	}
+	if dir == "" {
+		return ""
+	}
+	return path.Join(dir, p)
+}
+
+// chdir follows cd and pushd.
+func (w *walker) chdir(name string, args []Word) {
+	operands := make([]Word, 0, 1)
+	for i, a := range args {
+		if a.Literal && strings.HasPrefix(a.Value, "-") && a.Value != "-" && len(operands) == 0 {
+			if a.Value == "--" {
+				operands = append(operands, args[i+1:]...)
+				break
+			}
+			continue
+		}
+		operands = append(operands, a)
+	}
+	old := w.sc.dir
+	switch {
+	case len(operands) == 0 && name == "cd":
+		home, _ := w.lookup("HOME")
+		w.sc.dir = home.text
+	case len(operands) == 0:
+		w.sc.dir = ""
+	case operands[0].Value == "-" && operands[0].Literal:
+		back, _ := w.sc.lookup("OLDPWD")
+		w.sc.dir = back.text
+	default:
+		w.sc.dir = cdTarget(old, operands[0])
+	}
+	if name == "pushd" {
+		w.sc.dirs = append(w.sc.dirs[:len(w.sc.dirs):len(w.sc.dirs)], old)
+	}
+	w.sc.set("OLDPWD", value{text: old, known: old != ""})
+}
+
+// cdTarget keeps what is known of a directory: with an unknown tail the known
+// parent directory stands for it, when it is absolute or climbs.
+func cdTarget(dir string, w Word) string {
+	if w.Literal || w.Guess {
+		return join(dir, w.Value)
+	}
+	i := strings.LastIndexByte(w.Prefix, '/')
+	if i < 0 {
+		return ""
+	}
+	return join(dir, w.Prefix[:i+1]+"?")
+}
+
+func (w *walker) popd() {
+	if n := len(w.sc.dirs); n > 0 {
+		w.sc.dir = w.sc.dirs[n-1]
+		w.sc.dirs = w.sc.dirs[:n-1]
+		return
+	}
+	w.sc.dir = ""
+}
