@@ -54,11 +54,15 @@ var rooms = []room{
 		why: "it is the contract: a backend imports it, so it can import no backend and no library of one",
 	},
 	{
-		dir: "sandbox/none", rooms: []string{"sandbox"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/proc", rooms: []string{"sandbox"}, modules: []string{sysModule}, light: true,
+		why: "it runs one child for the backends of this host; what confines the child is not its business",
+	},
+	{
+		dir: "sandbox/none", rooms: []string{"sandbox", "sandbox/proc"}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
 	{
-		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/filter"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/filter", "sandbox/proc"}, modules: []string{sysModule}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
 	{
@@ -87,7 +91,7 @@ var rooms = []room{
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",
 	},
 	{
-		dir: "bench", rooms: []string{".", "shell", "classify", "guard", "sandbox", "bench/corpus"}, modules: []string{sysModule},
+		dir: "bench", rooms: []string{".", "shell", "bench/corpus"},
 		why: "it measures what users call",
 	},
 	{dir: "bench/corpus", why: "it reads files of commands"},
