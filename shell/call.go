@@ -12,6 +12,9 @@ func (w *walker) call(cmd *syntax.CallExpr, s *syntax.Stmt) {
 	for _, a := range cmd.Assigns {
 		c.Assigns = append(c.Assigns, w.assign(a))
 	}
+	if n := len(cmd.Args); n > 0 {
+		c.Words = make([]Word, 0, n)
+	}
 	for _, a := range cmd.Args {
 		c.Words = w.fields(a, c.Words)
 	}
