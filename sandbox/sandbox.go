@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"time"
 )
 
@@ -54,9 +55,17 @@ const (
 	NoNewPrivileges   Control = "no-new-privileges"  // set-id programs gain nothing
 	NoCapabilities    Control = "no-capabilities"    // every capability set is empty
 	SyscallFilter     Control = "syscall-filter"     // seccomp table of package filter
-	TreeEnds          Control = "tree-ends"          // no process outlives the command
+	TreeEnds          Control = "tree-ends"          // the command's process group ends with it
+
+	// Where the backend owns the whole tree (a supervisor that is a subreaper, a
+	// pid namespace, a container) nothing at all is left. A library cannot be a
+	// subreaper, so there a daemon that called setsid survives: that is a control
+	// of its own, which no library run is refused for.
+	DaemonsEnd     Control = "daemons-end"      // also what left the process group ends
+	EndsWithCaller Control = "ends-with-caller" // everything ends when sbx itself is killed
 
 	NetworkOff       Control = "network-off"       // no socket reaches a network
+	Loopback         Control = "loopback"          // servers on 127.0.0.1 for the command's own use
 	UnixSockets      Control = "unix-sockets"      // no connection to a socket outside by path
 	Signals          Control = "signals"           // no signal to processes outside
 	AbstractSockets  Control = "abstract-sockets"  // no connection to abstract sockets outside
@@ -141,6 +150,9 @@ type Command struct {
 	Grace          time.Duration // between TERM and KILL; 0: 2 s
 	// Orphaned, when it is closed, ends the run: the caller went away.
 	Orphaned <-chan struct{}
+	// Signals are passed on to the command (in a library to its process group).
+	// The sender leaves out what the terminal delivered to the command already.
+	Signals <-chan os.Signal
 }
 
 // Plan is what Run would do. It does not change after it is returned and
@@ -203,7 +215,7 @@ type Result struct {
 	Wall      time.Duration `json:"wall_ns"`
 	User      time.Duration `json:"user_ns"`
 	System    time.Duration `json:"system_ns"`
-	PeakBytes int64         `json:"peak_memory_bytes"` // largest process of the tree that was waited for
+	PeakBytes int64         `json:"peak_memory_bytes"` // largest process of the tree that was waited for; on Linux never below the peak of the process that started it
 	BytesOut  *int64        `json:"bytes_out,omitempty"`
 	Enforced  []Control     `json:"enforced"`
 	Gaps      []Gap         `json:"gaps,omitempty"`

@@ -1,0 +1,10 @@
+package sandbox
+
+// Controls lists every control in the order of their declaration.
+func Controls() []Control {
+	return []Control{
+		WritesConfined, CredentialsHidden, NoNewPrivileges, NoCapabilities, SyscallFilter, TreeEnds,
+		DaemonsEnd, EndsWithCaller, NetworkOff, Loopback, UnixSockets, Signals, AbstractSockets, DescriptorsShut,
+		MetadataConfined, ProcessesHidden, StatHidden, SharedMemory, HooksProtected, HostNetwork, Terminals,
+	}
+}

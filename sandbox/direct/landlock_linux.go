@@ -1,0 +1,96 @@
+package direct
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// The system calls are made here and not by way of go-landlock: that restricts
+// all threads of the process, and this package restricts one.
+
+// landlockABI asks the kernel for its Landlock ABI.
+func landlockABI() (int, error) {
+	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	switch {
+	case errno == unix.ENOSYS:
+		return 0, fmt.Errorf("landlock is not in this kernel (Linux 5.13 or newer has it): %w", sandbox.ErrUnavailable)
+	case errno == unix.EOPNOTSUPP:
+		return 0, fmt.Errorf("landlock is switched off (add it to lsm= on the kernel's command line): %w", sandbox.ErrUnavailable)
+	case errno != 0:
+		return 0, fmt.Errorf("ask for landlock: %w: %w", errno, sandbox.ErrUnavailable)
+	}
+	return min(int(v), newestABI), nil
+}
+
+// createRuleset makes a ruleset that refuses the handled rights.
+func createRuleset(abi int, d decision) (int, error) {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: d.handled, Scoped: d.scoped}
+	size := unsafe.Sizeof(attr.Handled_access_fs)
+	if abi >= 6 { // older kernels refuse a longer struct only when it is not zero
+		size = unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return -1, fmt.Errorf("create landlock ruleset: %w", errno)
+	}
+	return int(fd), nil
+}
+
+// allow grants rights below an open path.
+func allow(ruleset, fd int, rights uint64) error {
+	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	runtime.KeepAlive(&attr)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// allowPath opens and grants. What has vanished or cannot be reached is left
+// out: the command would not reach it either.
+func allowPath(ruleset int, name string, rights uint64, dir bool) error {
+	flags := unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW
+	if dir {
+		flags |= unix.O_DIRECTORY
+	} else {
+		rights &= fileRights
+	}
+	fd, err := unix.Open(name, flags, 0)
+	if err != nil {
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
+			return nil
+		}
+		return fmt.Errorf("open %q: %w", name, err)
+	}
+	defer unix.Close(fd)
+	if err := allow(ruleset, fd, rights); err != nil {
+		// Some kernel file systems (pipes, namespaces) take no rules: they are
+		// not below any path that a rule could grant.
+		if errors.Is(err, unix.EBADFD) || errors.Is(err, unix.EBADF) {
+			return nil
+		}
+		return fmt.Errorf("add landlock rule %q: %w", name, err)
+	}
+	return nil
+}
+
+// openExact opens a path of the profile and refuses symbolic links in it: the
+// profile says that there are none, and one that appeared since could widen it.
+func openExact(name string) (int, error) {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	fd, err := unix.Openat2(unix.AT_FDCWD, name, &how)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // a container's filter
+		fd, err = unix.Open(name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	}
+	if err != nil {
+		return -1, fmt.Errorf("open %q: %w", name, err)
+	}
+	return fd, nil
+}

@@ -1,0 +1,87 @@
+package direct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/filter"
+	"github.com/sbx-run/sbx/sandbox/proc"
+)
+
+// Probe confines a thread of its own and tries what must not work there. The
+// gaps are those of a supervised run with the network off; Open says what a
+// profile really gets.
+func (*Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
+	if err := ctx.Err(); err != nil {
+		return sandbox.Capabilities{}, err
+	}
+	abi, err := landlockABI()
+	if err != nil {
+		return sandbox.Capabilities{}, err
+	}
+	p := sandbox.Profile{Supervisor: true}
+	s := &session{profile: p, abi: abi, decision: decide(abi, p, nil)}
+	if s.programs, err = programs(s.decision.filters); err != nil {
+		return sandbox.Capabilities{}, err
+	}
+	ruleset, err := createRuleset(abi, s.decision)
+	if err != nil {
+		return sandbox.Capabilities{}, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
+	}
+	defer unix.Close(ruleset)
+	if err := proc.OnThread(func(t proc.Thread) error { return s.try(ruleset, t) }); err != nil {
+		return sandbox.Capabilities{}, fmt.Errorf("probe landlock tier: %w: %w", err, sandbox.ErrUnavailable)
+	}
+	return sandbox.Capabilities{
+		Backend: Name, Tier: "landlock", Version: "landlock ABI " + strconv.Itoa(abi),
+		Enforced: s.decision.enforced, Gaps: s.decision.gaps,
+	}, nil
+}
+
+// try runs on a thread that ends afterwards. Each act is done once before the
+// thread is confined, where it must work, and once after.
+func (s *session) try(ruleset int, t proc.Thread) error {
+	acts := []struct {
+		name string
+		do   func() error
+		want error
+	}{
+		{"open /dev/null for writing", openNull, unix.EACCES},
+		{"make a unix socket", unixSocket, unix.EPERM},
+	}
+	for _, a := range acts {
+		if err := a.do(); err != nil {
+			return fmt.Errorf("%s, unconfined: %w", a.name, err)
+		}
+	}
+	if err := s.restrict(ruleset, t); err != nil {
+		return err
+	}
+	for _, a := range acts {
+		if err := a.do(); !errors.Is(err, a.want) {
+			return fmt.Errorf("%s, confined: want %v, got %v", a.name, a.want, err)
+		}
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_IO_URING_SETUP, 0, 0, 0); errno != unix.ENOSYS {
+		return fmt.Errorf("system call filter %s: io_uring_setup answers %v", filter.Base, errno)
+	}
+	return nil
+}
+
+func openNull() error { return closing(unix.Open("/dev/null", unix.O_WRONLY|unix.O_CLOEXEC, 0)) }
+
+func unixSocket() error {
+	return closing(unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+}
+
+func closing(fd int, err error) error {
+	if err == nil {
+		err = unix.Close(fd)
+	}
+	return err
+}

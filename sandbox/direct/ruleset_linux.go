@@ -1,0 +1,226 @@
+package direct
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// place is a path that the profile names, held open so that a later run cannot
+// be led to another directory of the same name.
+type place struct {
+	path     string
+	fd       int
+	dev, ino uint64
+	dir      bool
+}
+
+func openPlace(name string) (place, error) {
+	fd, err := openExact(name)
+	if err != nil {
+		return place{}, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		_ = unix.Close(fd)
+		return place{}, fmt.Errorf("stat %q: %w", name, err)
+	}
+	return place{name, fd, st.Dev, st.Ino, st.Mode&unix.S_IFMT == unix.S_IFDIR}, nil
+}
+
+// same refuses a path that names something else now.
+func (p place) same() error {
+	var st unix.Stat_t
+	if err := unix.Lstat(p.path, &st); err != nil {
+		return fmt.Errorf("stat %q: %w", p.path, err)
+	}
+	if st.Dev != p.dev || st.Ino != p.ino {
+		return fmt.Errorf("%q is not what it was when the session was opened", p.path)
+	}
+	return nil
+}
+
+// allow grants rights on the place.
+func (p place) allow(ruleset int, rights uint64) error {
+	if !p.dir {
+		rights &= fileRights
+	}
+	if err := allow(ruleset, p.fd, rights); err != nil {
+		return fmt.Errorf("add landlock rule %q: %w", p.path, err)
+	}
+	return nil
+}
+
+// ruleset is a built Landlock ruleset and what it was built from.
+type ruleset struct {
+	fd     int
+	hidden []string
+	stamps []stamp
+	users  int
+	stale  bool
+}
+
+// stamp tells whether a carved directory is still as it was listed.
+type stamp struct {
+	path         string
+	dev, ino     uint64
+	mtime, ctime unix.Timespec
+}
+
+// coarse is the longest step of a file system's clock. A directory that changed
+// so shortly before it was listed may change again without a new time.
+const coarse = 20 * time.Millisecond
+
+func stampOf(name string) stamp {
+	var st unix.Stat_t
+	if unix.Lstat(name, &st) != nil {
+		return stamp{path: name}
+	}
+	return stamp{name, st.Dev, st.Ino, st.Mtim, st.Ctim}
+}
+
+func (r *ruleset) fresh() bool {
+	return !slices.ContainsFunc(r.stamps, func(s stamp) bool { return stampOf(s.path) != s })
+}
+
+// build makes the ruleset of a session.
+func (s *session) build() (*ruleset, error) {
+	now := time.Now()
+	hidden := hiddenPaths(s.profile)
+	reading := carve(disk{}, "/", append(slices.Clone(hidden), "/dev"))
+	r := &ruleset{hidden: hidden}
+	for _, dir := range reading.carved {
+		at := stampOf(dir)
+		// A directory that changed just now gets a stamp that never matches.
+		if now.Sub(time.Unix(at.mtime.Unix())) < coarse {
+			at.ino = 0
+		}
+		r.stamps = append(r.stamps, at)
+	}
+	fd, err := createRuleset(s.abi, s.decision)
+	if err != nil {
+		return nil, err
+	}
+	r.fd = fd
+	if err := s.grant(fd, reading); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	return r, nil
+}
+
+func (s *session) grant(fd int, reading carving) error {
+	handled := s.decision.handled
+	for _, g := range reading.grants {
+		if err := allowPath(fd, g.path, readRights&handled, g.dir); err != nil {
+			return err
+		}
+	}
+	for _, d := range devices() {
+		rights := uint64(readFile | ioctlDev)
+		if d.write {
+			rights |= writeFile
+		}
+		at, dir := d.path, false
+		if real, err := os.Readlink(at); err == nil { // /dev/ptmx in containers
+			at = path.Join("/dev", real)
+		}
+		if dir = isDir(at); dir && d.path == "/dev/shm" {
+			rights = writeRights | readRights
+		}
+		if err := allowPath(fd, at, rights&handled, dir); err != nil {
+			return err
+		}
+	}
+	for _, p := range s.read {
+		if err := p.allow(fd, readRights&handled); err != nil {
+			return err
+		}
+	}
+	for _, p := range s.write {
+		if err := p.allow(fd, (writeRights|readRights)&handled); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acquire returns a ruleset for one run, built again when a carved directory
+// has changed since.
+func (s *session) acquire() (*ruleset, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errors.New("session is closed")
+	}
+	if s.rules != nil && !s.rules.fresh() {
+		s.retire()
+	}
+	if s.rules == nil {
+		r, err := s.build()
+		if err != nil {
+			return nil, err
+		}
+		s.rules = r
+	}
+	s.rules.users++
+	return s.rules, nil
+}
+
+func (s *session) release(r *ruleset) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.users--; r.users == 0 && r.stale {
+		_ = unix.Close(r.fd)
+	}
+}
+
+// retire lets go of the current ruleset; runs that start with it keep it open.
+func (s *session) retire() {
+	r := s.rules
+	s.rules = nil
+	if r == nil {
+		return
+	}
+	if r.stale = true; r.users == 0 {
+		_ = unix.Close(r.fd)
+	}
+}
+
+// insideWritable lists the hidden paths that a write rule would open again.
+func insideWritable(p sandbox.Profile, hidden []string) []string {
+	var inside []string
+	for _, h := range hidden {
+		for _, w := range writable(p) {
+			if isBelow(h, w) && h != w && exists(h) {
+				inside = append(inside, h)
+				break
+			}
+		}
+	}
+	return inside
+}
+
+// exists is also true of a pattern, whose matches cannot be known beforehand.
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+func writable(p sandbox.Profile) []string {
+	list := []string{p.Workspace}
+	list = append(list, p.Write...)
+	for _, dir := range []string{p.Private.Temp, p.Private.Cache} {
+		if dir != "" {
+			list = append(list, dir)
+		}
+	}
+	return list
+}

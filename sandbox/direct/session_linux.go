@@ -1,0 +1,215 @@
+package direct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/filter"
+	"github.com/sbx-run/sbx/sandbox/proc"
+)
+
+// tier is one strength of confinement.
+type tier struct {
+	name string
+	open func(p sandbox.Profile) (*session, error)
+}
+
+// tiers are tried in order; the first that this host can give is used. When
+// none can, the run is refused.
+func tiers() []tier {
+	return []tier{
+		// {"full", openFull}: namespaces and mounts, then all of landlock.
+		{"landlock", openLandlock},
+	}
+}
+
+// Open prepares a session. Nothing of it is weaker than the plan says: what
+// this host cannot give is a gap, and a required gap refuses here.
+func (*Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, error) {
+	if i := p.Identity; i != nil && os.Geteuid() != 0 && i.UID != uint32(os.Geteuid()) {
+		return nil, fmt.Errorf("run as user %d: only root can: %w", i.UID, sandbox.ErrUnavailable)
+	}
+	var failed error
+	for _, t := range tiers() {
+		s, err := t.open(p)
+		if err == nil {
+			s.tier = t.name
+			return s, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	return nil, failed
+}
+
+// session is one profile under the tier landlock.
+type session struct {
+	profile     sandbox.Profile
+	tier        string
+	abi         int
+	decision    decision
+	programs    [][]syscall.SockFilter // in the order of decision.filters
+	write, read []place
+
+	mu     sync.Mutex
+	rules  *ruleset
+	closed bool
+}
+
+func openLandlock(p sandbox.Profile) (*session, error) {
+	abi, err := landlockABI()
+	if err != nil {
+		return nil, err
+	}
+	s := &session{profile: p, abi: abi}
+	s.decision = decide(abi, p, insideWritable(p, hiddenPaths(p)))
+	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
+		return nil, err
+	}
+	if s.programs, err = programs(s.decision.filters); err != nil {
+		return nil, err
+	}
+	if err := s.openPlaces(); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
+	r, err := s.acquire()
+	if err != nil {
+		_ = s.Close()
+		return nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
+	}
+	s.release(r)
+	return s, nil
+}
+
+func programs(names []string) ([][]syscall.SockFilter, error) {
+	var list [][]syscall.SockFilter
+	for _, name := range names {
+		code, err := filter.Program(name)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
+		}
+		list = append(list, filter.Instructions(code))
+	}
+	return list, nil
+}
+
+func (s *session) openPlaces() error {
+	for _, name := range writable(s.profile) {
+		p, err := openPlace(name)
+		if err != nil {
+			return fmt.Errorf("%w: %w", err, sandbox.ErrStart)
+		}
+		s.write = append(s.write, p)
+	}
+	for _, name := range s.profile.Read {
+		p, err := openPlace(name)
+		if err != nil {
+			return fmt.Errorf("%w: %w", err, sandbox.ErrStart)
+		}
+		s.read = append(s.read, p)
+	}
+	return nil
+}
+
+// Close lets go of the session's descriptors. Runs that have started go on.
+func (s *session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	s.retire()
+	for _, p := range slices.Concat(s.write, s.read) {
+		_ = unix.Close(p.fd)
+	}
+	return nil
+}
+
+// Plan says what Run would do.
+func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
+	r, err := s.acquire()
+	if err != nil {
+		return sandbox.Plan{}, err
+	}
+	defer s.release(r)
+	plan := sandbox.Plan{
+		Backend: Name, Tier: s.tier, Argv: slices.Clone(c.Argv), Dir: s.dir(c),
+		Network: s.profile.Network.String(), Write: writable(s.profile), Hide: slices.Clone(r.hidden),
+		Steps: s.describe(), Enforced: slices.Clone(s.decision.enforced), Gaps: slices.Clone(s.decision.gaps),
+	}
+	for _, entry := range c.Env {
+		name, _, _ := strings.Cut(entry, "=")
+		plan.Env = append(plan.Env, name)
+	}
+	if len(c.Argv) > 0 {
+		if at, err := proc.Lookup(c.Argv[0], c.Env, plan.Dir); err == nil {
+			plan.Path = at
+			if !filepath.IsAbs(at) {
+				plan.Path = filepath.Join(plan.Dir, at)
+			}
+		}
+	}
+	return plan, nil
+}
+
+func (s *session) describe() []string {
+	var names []string
+	if s.profile.Supervisor {
+		names = append(names, "close descriptors above 2 on exec", "become subreaper", "limit core dumps to 0")
+	} else {
+		names = append(names, "copy descriptor table, close descriptors above 2 on exec")
+	}
+	names = append(names, "forbid access to own memory")
+	for _, st := range s.steps(-1, proc.Thread{}) {
+		names = append(names, st.name)
+	}
+	if s.profile.Supervisor {
+		return append(names, "execute in own process group, killed with sbx")
+	}
+	return append(names, "execute in new process group", "limit core dumps to 0")
+}
+
+func (s *session) dir(c sandbox.Command) string {
+	if c.Dir != "" {
+		return c.Dir
+	}
+	return s.profile.Workspace
+}
+
+// Run starts the command and waits.
+func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	result, err := s.run(ctx, c)
+	result.Backend, result.Tier = Name, s.tier
+	result.Enforced, result.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
+	result.Identity = s.profile.Identity
+	return result, err
+}
+
+func (s *session) run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	refused := sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125}
+	r, err := s.acquire()
+	if err != nil {
+		return refused, fmt.Errorf("prepare run: %w: %w", err, sandbox.ErrStart)
+	}
+	defer s.release(r)
+	for _, p := range slices.Concat(s.write, s.read) {
+		if err := p.same(); err != nil {
+			return refused, fmt.Errorf("%w: %w", err, sandbox.ErrStart)
+		}
+	}
+	return proc.Run(ctx, proc.Job{
+		Command: c, Dir: s.dir(c), Supervisor: s.profile.Supervisor, NoCore: true,
+		Prepare: func(t proc.Thread) error { return s.restrict(r.fd, t) },
+	})
+}

@@ -1,0 +1,79 @@
+// Package filter holds the system-call table of the sandbox and the BPF
+// programs made of it for amd64 and arm64.
+//
+// The table (table.go) is commented data. The nested module in gen compiles it
+// with libseccomp at go generate time; what is shipped is the result, so the
+// programs that load it need no C library. Three programs stack, and the
+// kernel takes the strictest answer of those that are loaded:
+//
+//	base    always
+//	nounix  no socket of the unix family; socketpair works
+//	nonet   no socket of any family but unix
+package filter
+
+//go:generate go -C gen run .
+
+// The programs.
+const (
+	Base   = "base"
+	NoUnix = "nounix"
+	NoNet  = "nonet"
+)
+
+// Names lists the programs in the order they are loaded.
+func Names() []string { return []string{Base, NoUnix, NoNet} }
+
+// LastReviewed is the highest system call number (471, rseq_slice_yield) that
+// somebody decided about. Every number above it answers ENOSYS, as a kernel
+// without that call would; numbers from 424 on are the same on both
+// architectures.
+const LastReviewed = 471
+
+// Answer is what the kernel does with a call.
+type Answer uint8
+
+// The answers. The zero value refuses: a forgotten field must not allow.
+const (
+	NotImplemented    Answer = iota // ENOSYS: programs fall back to an older call
+	Allow                           //
+	NotPermitted                    // EPERM
+	NotSupported                    // ENOTSUP (EOPNOTSUPP)
+	FamilyUnsupported               // EAFNOSUPPORT
+	Denied                          // EACCES
+	Invalid                         // EINVAL
+)
+
+// Rule is one row: the calls, the condition on their arguments and the answer.
+type Rule struct {
+	Calls  string // names of libseccomp, separated by spaces; a call that an architecture lacks is left out there
+	When   []Cond // all of them; none: always
+	Answer Answer
+	Why    string
+}
+
+// Cond compares one argument. Arguments that the kernel reads as int are
+// compared under a mask of the low 32 bits: a caller can put anything above.
+type Cond struct {
+	Arg   uint
+	Op    Op
+	Mask  uint64 // of Masked
+	Value uint64
+}
+
+// Op is a comparison.
+type Op uint8
+
+// The comparisons that the table uses.
+const (
+	Masked  Op = iota // argument & Mask == Value
+	Greater           // argument > Value, over all 64 bits
+	Differs           // argument != Value, over all 64 bits
+)
+
+const low32 = 0xffffffff
+
+func masked(arg uint, mask, value uint64) Cond { return Cond{arg, Masked, mask, value} }
+func is(arg uint, value uint64) Cond           { return Cond{arg, Masked, low32, value} }
+func has(arg uint, bits uint64) Cond           { return Cond{arg, Masked, bits, bits} }
+func above(arg uint, value uint64) Cond        { return Cond{Arg: arg, Op: Greater, Value: value} }
+func differs(arg uint, value uint64) Cond      { return Cond{Arg: arg, Op: Differs, Value: value} }

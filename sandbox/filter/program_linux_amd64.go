@@ -1,0 +1,15 @@
+package filter
+
+import _ "embed" // programs
+
+//go:embed base_amd64.bpf
+var baseCode string
+
+//go:embed nounix_amd64.bpf
+var noUnixCode string
+
+//go:embed nonet_amd64.bpf
+var noNetCode string
+
+// auditArch is AUDIT_ARCH_X86_64.
+const auditArch = 0xc000003e

@@ -1,0 +1,98 @@
+// Package proc runs one child process of this host and answers for it: its
+// streams, its time limit, the end of its process tree, and the result. The
+// backends none and direct share it; what confines the child is not its
+// business.
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// DefaultGrace is the time between TERM and KILL when the command names none.
+const DefaultGrace = 2 * time.Second
+
+// Job is one command and how it is started.
+type Job struct {
+	Command sandbox.Command
+	Dir     string // where the command starts; absolute
+	// Supervisor says that this process exists for this run only, see
+	// sandbox.Profile. The command then shares our process group, so that the
+	// terminal treats both as one job.
+	Supervisor bool
+	// Prepare restricts the thread that starts the command, and with it the
+	// command. It runs on a thread of its own that nothing else will use. nil:
+	// nothing to do.
+	Prepare func(t Thread) error
+	NoCore  bool // no core dumps: on many hosts they are piped to a program of root
+}
+
+// Thread is the thread that starts the command.
+type Thread struct{ ID int }
+
+// StepError names the step at which starting failed.
+type StepError struct {
+	Step string
+	Err  error
+}
+
+func (e *StepError) Error() string { return e.Step + ": " + e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *StepError) Unwrap() error { return e.Err }
+
+// Run starts the command and waits for it. Result holds what this package
+// knows: how it ended, times, memory, bytes.
+func Run(ctx context.Context, j Job) (sandbox.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return notStarted(), startError(j, err)
+	}
+	if len(j.Command.Argv) == 0 {
+		return notStarted(), fmt.Errorf("start command: no arguments: %w", sandbox.ErrStart)
+	}
+	if err := checkDir(j.Dir); err != nil {
+		return notStarted(), startError(j, err)
+	}
+	path, err := Lookup(j.Command.Argv[0], j.Command.Env, j.Dir)
+	if err != nil {
+		return missing(err), nil
+	}
+	return run(ctx, j, path)
+}
+
+func notStarted() sandbox.Result { return sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125} }
+
+func startError(j Job, err error) error {
+	name := ""
+	if len(j.Command.Argv) > 0 {
+		name = j.Command.Argv[0]
+	}
+	return fmt.Errorf("start %q: %w: %w", name, err, sandbox.ErrStart)
+}
+
+// missing is the result of a program that is not there or not executable.
+// Shells use the same exit codes.
+func missing(err error) sandbox.Result {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return sandbox.Result{Ending: sandbox.NotFound, ExitCode: 127}
+	}
+	return sandbox.Result{Ending: sandbox.NotExec, ExitCode: 126}
+}
+
+// executable says whether an error of execve speaks of the program and not of
+// us. The file was there a moment ago, so ENOENT means the interpreter that a
+// script or a binary names.
+func executable(err error) bool {
+	for _, e := range []syscall.Errno{syscall.ENOENT, syscall.ENOTDIR, syscall.ENOEXEC, syscall.EACCES, syscall.EISDIR, syscall.ELOOP} {
+		if errors.Is(err, e) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,224 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+const (
+	// copyBuffer is the size of a pipe on Linux: one read empties it.
+	copyBuffer = 64 << 10
+	// idleAfterExit and longestAfterExit bound the wait for output once the
+	// command has ended: a daemon that left the process group of a library run
+	// can hold the pipe open for ever.
+	idleAfterExit    = 200 * time.Millisecond
+	longestAfterExit = 5 * time.Second
+)
+
+// streams are the command's three descriptors and the copying behind them.
+type streams struct {
+	child  []*os.File // 0, 1, 2; what the command gets
+	ours   []io.Closer
+	theirs []io.Closer // closed as soon as the command has them
+
+	outputs []*output
+	input   *input
+}
+
+type input struct {
+	source io.Reader
+	pipe   *os.File
+	done   chan struct{}
+	err    error
+}
+
+type output struct {
+	target io.Writer
+	pipe   *os.File
+	bytes  atomic.Int64
+	ended  chan struct{} // closed when the command has ended
+	done   sync.WaitGroup
+	err    error
+}
+
+func openStreams(c sandbox.Command) (*streams, error) {
+	s := &streams{}
+	in, err := s.openInput(c.Stdin)
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	out, err := s.openOutput(c.Stdout)
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	diag := out
+	if !same(c.Stdout, c.Stderr) { // one writer for both: one pipe, so its calls do not overlap
+		if diag, err = s.openOutput(c.Stderr); err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+	}
+	s.child = []*os.File{in, out, diag}
+	return s, nil
+}
+
+// same compares two writers that may be of a type without ==.
+func same(a, b io.Writer) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
+}
+
+func (s *streams) openInput(r io.Reader) (*os.File, error) {
+	if f, ok := r.(*os.File); ok && f != nil {
+		return f, nil
+	}
+	if r == nil {
+		return s.null(os.O_RDONLY)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("open pipe: %w", err)
+	}
+	s.theirs, s.ours = append(s.theirs, read), append(s.ours, write)
+	s.input = &input{source: r, pipe: write, done: make(chan struct{})}
+	return read, nil
+}
+
+func (s *streams) openOutput(w io.Writer) (*os.File, error) {
+	if f, ok := w.(*os.File); ok && f != nil {
+		return f, nil
+	}
+	if w == nil {
+		return s.null(os.O_WRONLY)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("open pipe: %w", err)
+	}
+	s.theirs, s.ours = append(s.theirs, write), append(s.ours, read)
+	s.outputs = append(s.outputs, &output{target: w, pipe: read, ended: make(chan struct{})})
+	return write, nil
+}
+
+func (s *streams) null(flag int) (*os.File, error) {
+	f, err := os.OpenFile(os.DevNull, flag, 0)
+	if err != nil {
+		return nil, err
+	}
+	s.theirs = append(s.theirs, f)
+	return f, nil
+}
+
+// started closes what the command has now and begins to copy.
+func (s *streams) started() {
+	closeAll(s.theirs)
+	s.theirs = nil
+	if s.input != nil {
+		go s.input.copy()
+	}
+	for _, o := range s.outputs {
+		o.done.Go(o.copy)
+	}
+}
+
+// finish waits for the copying after the command has ended, for a bounded time,
+// and returns the bytes written and the first error of a writer.
+func (s *streams) finish() (*int64, error) {
+	var total *int64
+	var failed error
+	for _, o := range s.outputs {
+		close(o.ended)
+		// A read that waits already is woken once, see copy.
+		_ = o.pipe.SetReadDeadline(time.Now().Add(idleAfterExit))
+	}
+	for _, o := range s.outputs {
+		o.done.Wait()
+		if total == nil {
+			total = new(int64)
+		}
+		*total += o.bytes.Load()
+		failed = errors.Join(failed, o.err)
+	}
+	if err := s.finishInput(); err != nil {
+		failed = errors.Join(failed, err)
+	}
+	return total, errors.Join(failed, s.close())
+}
+
+// finishInput cannot interrupt a reader of the caller: it waits a little and
+// leaves the goroutine to end with the reader.
+func (s *streams) finishInput() error {
+	if s.input == nil {
+		return nil
+	}
+	select {
+	case <-s.input.done:
+		return s.input.err
+	case <-time.After(idleAfterExit):
+		return nil
+	}
+}
+
+func (s *streams) close() error {
+	closeAll(s.theirs)
+	closeAll(s.ours)
+	return nil
+}
+
+func closeAll(all []io.Closer) {
+	for _, c := range all {
+		_ = c.Close()
+	}
+}
+
+func (i *input) copy() {
+	defer close(i.done)
+	defer i.pipe.Close()
+	_, err := io.Copy(i.pipe, i.source)
+	if err != nil && !brokenPipe(err) {
+		i.err = fmt.Errorf("copy stdin: %w", err)
+	}
+}
+
+func (o *output) copy() {
+	defer o.pipe.Close() // a writer that failed: the command gets SIGPIPE
+	buffer := make([]byte, copyBuffer)
+	var last time.Time
+	for {
+		select {
+		case <-o.ended:
+			if last.IsZero() {
+				last = time.Now().Add(longestAfterExit)
+			}
+			if time.Now().After(last) {
+				return
+			}
+			_ = o.pipe.SetReadDeadline(time.Now().Add(idleAfterExit))
+		default:
+		}
+		n, err := o.pipe.Read(buffer)
+		if n > 0 {
+			w, werr := o.target.Write(buffer[:n])
+			o.bytes.Add(int64(w))
+			if werr == nil && w < n {
+				werr = io.ErrShortWrite
+			}
+			if werr != nil {
+				o.err = fmt.Errorf("copy output: %w", werr)
+				return
+			}
+		}
+		if err != nil {
+			return // the end, or the deadline after the command's end
+		}
+	}
+}
