@@ -1,0 +1,235 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// decoder takes our keys out of the values and keeps the first error.
+type decoder struct {
+	path string
+	text []byte
+	err  error
+}
+
+func (d *decoder) fail(key string, format string, args ...any) {
+	if d.err == nil {
+		d.err = &Error{Path: d.path, Key: key, Err: fmt.Errorf(format, args...)}
+	}
+}
+
+func (d *decoder) config(root object) Config {
+	c := Config{Path: d.path, Found: true}
+	d.each("", root, []string{"sandbox", "secrets", "sbx"}, func(key string, value any) bool {
+		switch key {
+		case "sandbox":
+			c.Sandbox, _ = value.(string) // Pepe takes anything else as none
+		case "secrets":
+			d.secrets(&c, value)
+		case "sbx":
+			d.sbx(&c, value)
+		}
+		return true // every other key is Pepe's
+	})
+	return c
+}
+
+// secrets reads two keys of a section that is Pepe's.
+func (d *decoder) secrets(c *Config, value any) {
+	o, ok := d.object("secrets", value)
+	if !ok {
+		return
+	}
+	d.each("secrets.", o, []string{"vault_env", "expose_env"}, func(key string, value any) bool {
+		switch key {
+		case "vault_env":
+			c.VaultEnv = d.names("secrets.vault_env", value)
+		case "expose_env":
+			c.ExposeEnv = d.names("secrets.expose_env", value)
+		}
+		return true
+	})
+}
+
+var sbxKeys = []string{"backend", "accept_gaps", "require", "network", "timeout", "allow_write", "allow_read", "hide"}
+
+func (d *decoder) sbx(c *Config, value any) {
+	o, ok := d.object("sbx", value)
+	if !ok {
+		return
+	}
+	c.Unknown = d.each("sbx.", o, sbxKeys, func(key string, value any) bool {
+		full := "sbx." + key
+		switch key {
+		case "backend":
+			c.Backend = d.word(full, value)
+		case "accept_gaps":
+			c.AcceptGaps = d.words(full, value)
+		case "require":
+			c.Require = d.words(full, value)
+		case "network":
+			c.Network = d.network(full, value)
+		case "timeout":
+			c.Timeout = d.duration(full, value)
+		case "allow_write":
+			c.AllowWrite = d.paths(full, value)
+		case "allow_read":
+			c.AllowRead = d.paths(full, value)
+		case "hide":
+			c.Hide = d.paths(full, value)
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+// each calls take for every member and returns the full names of those that
+// it does not know. One of our keys standing twice is an error: readers
+// disagree on which of the two counts.
+func (d *decoder) each(prefix string, o object, ours []string, take func(key string, value any) bool) (unknown []string) {
+	seen := map[string]bool{}
+	for _, m := range o {
+		if !take(m.key, m.value) {
+			unknown = append(unknown, prefix+m.key)
+		}
+		for _, key := range ours {
+			if m.key != key {
+				continue
+			}
+			if seen[key] && d.err == nil {
+				line, col := position(d.text, m.offset)
+				d.err = &Error{Path: d.path, Line: line, Col: col, Key: prefix + key, Err: errors.New("stands twice; which one counts is not certain")}
+			}
+			seen[key] = true
+		}
+	}
+	return unknown
+}
+
+// object accepts null as absent, as the other readers below do.
+func (d *decoder) object(key string, value any) (object, bool) {
+	if value == nil {
+		return nil, false
+	}
+	o, ok := value.(object)
+	if !ok {
+		d.fail(key, "want an object, have %s", describe(value))
+	}
+	return o, ok
+}
+
+func (d *decoder) word(key string, value any) string {
+	s, ok := value.(string)
+	if value != nil && (!ok || s == "") {
+		d.fail(key, "want a word, have %s", describe(value))
+	}
+	return s
+}
+
+func (d *decoder) network(key string, value any) string {
+	s, ok := value.(string)
+	if value != nil && (!ok || s != "on" && s != "off") {
+		d.fail(key, `want "on" or "off", have %s`, describe(value))
+	}
+	return s
+}
+
+func (d *decoder) duration(key string, value any) *time.Duration {
+	if value == nil {
+		return nil
+	}
+	s, ok := value.(string)
+	t, err := time.ParseDuration(s)
+	if !ok || err != nil || t < 0 {
+		d.fail(key, `want a duration like "30s", have %s`, describe(value))
+		return nil
+	}
+	return &t
+}
+
+// list calls check for each string of a list. noun is one of them, want what
+// each must be.
+func (d *decoder) list(key, noun, want string, value any, check func(string) bool, show func(any) string) []string {
+	if value == nil {
+		return nil
+	}
+	values, ok := value.([]any)
+	if !ok {
+		d.fail(key, "want a list of %ss, have %s", noun, show(value))
+		return nil
+	}
+	var out []string
+	for i, v := range values {
+		s, ok := v.(string)
+		if !ok || !check(s) {
+			d.fail(fmt.Sprintf("%s[%d]", key, i), "want %s, have %s", want, show(v))
+			return nil
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func (d *decoder) words(key string, value any) []string {
+	return d.list(key, "word", "a word", value, func(s string) bool { return s != "" }, describe)
+}
+
+func (d *decoder) paths(key string, value any) []string {
+	return d.list(key, "path", `a path that begins with "/" or "~/"`, value, func(s string) bool {
+		return (filepath.IsAbs(s) || s == "~" || strings.HasPrefix(s, "~/")) && strings.IndexByte(s, 0) < 0
+	}, describe)
+}
+
+// names reads names of variables. The message does not repeat a string: whoever
+// writes NAME=value here has put a secret there.
+func (d *decoder) names(key string, value any) []string {
+	return d.list(key, "variable name", "a variable name", value, func(s string) bool {
+		return s != "" && !strings.ContainsAny(s, "=\x00 ${}")
+	}, kind)
+}
+
+// describe shows a value in a message: words and numbers as they are, cut
+// when long, the rest by its kind.
+func describe(value any) string {
+	switch v := value.(type) {
+	case string:
+		const most = 40
+		if len(v) > most {
+			return fmt.Sprintf("%q…", strings.ToValidUTF8(v[:most], ""))
+		}
+		return fmt.Sprintf("%q", v)
+	case json.Number:
+		if len(v) > 20 {
+			return "a number"
+		}
+		return string(v)
+	case bool:
+		return fmt.Sprint(v)
+	}
+	return kind(value)
+}
+
+// kind names the type of a value without showing it.
+func kind(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a switch"
+	case string:
+		if v == "" {
+			return "an empty string"
+		}
+		return "a string"
+	case json.Number:
+		return "a number"
+	case []any:
+		return "a list"
+	}
+	return "an object"
+}

@@ -1,0 +1,36 @@
+package config
+
+import "fmt"
+
+// Overrides are the PEPE_SANDBOX_ variables. They win over the file, flags win
+// over them. "" is not set.
+type Overrides struct {
+	Network string `json:"network,omitempty"` // "on" or "off"
+	// For container backends, handed on as they are.
+	Image   string `json:"image,omitempty"`
+	Memory  string `json:"memory,omitempty"`
+	CPUs    string `json:"cpus,omitempty"`
+	Runtime string `json:"runtime,omitempty"`
+}
+
+// ReadOverrides reads the variables. It is pure but for getenv.
+func ReadOverrides(getenv func(string) string) (Overrides, error) {
+	o := Overrides{
+		Image:   getenv("PEPE_SANDBOX_IMAGE"),
+		Memory:  getenv("PEPE_SANDBOX_MEM"),
+		CPUs:    getenv("PEPE_SANDBOX_CPUS"),
+		Runtime: getenv("PEPE_SANDBOX_RUNTIME"),
+	}
+	switch net := getenv("PEPE_SANDBOX_NET"); net {
+	case "":
+	case "bridge":
+		o.Network = "on"
+	case "none":
+		o.Network = "off"
+	default:
+		// Other networks of container engines exist; guessing what they reach
+		// would open or close the wrong thing.
+		return Overrides{}, fmt.Errorf(`read PEPE_SANDBOX_NET: want "bridge" or "none", have %q`, net)
+	}
+	return o, nil
+}
