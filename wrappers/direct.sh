@@ -1,0 +1,23 @@
+#!/bin/sh
+# Wrapper "direct" of sbx: runs its arguments as one program, confined to
+# $PEPE_SANDBOX_CWD by the kernel. Configure the path of this file; it is
+# called as: direct.sh PROGRAM ARG…
+# Written by "sbx wrapper install direct", which overwrites changes.
+set -u
+
+sbx='@SBX@'
+
+# 125 says that nothing was run. There is no way on to an unconfined run.
+refuse() {
+	printf 'sbx: refused: %s\n' "$1" >&2
+	exit 125
+}
+
+[ -n "${PEPE_SANDBOX_CWD:-}" ] ||
+	refuse 'PEPE_SANDBOX_CWD is not set; set it to the absolute path of the directory the command may write to'
+
+if [ ! -f "$sbx" ] || [ ! -x "$sbx" ]; then
+	refuse "no program at $sbx; install sbx there, or run \"sbx wrapper install direct\" again"
+fi
+
+exec "$sbx" exec --backend direct -- "$@"
