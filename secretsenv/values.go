@@ -19,6 +19,9 @@ const (
 // known credential is shorter.
 const shortest = 8
 
+// longestArmour bounds the look back from "PRIVATE KEY" to "-----BEGIN".
+const longestArmour = 64
+
 // holdsCredential says why a value is or holds a credential. It reads the
 // value once, word by word, in linear time.
 func holdsCredential(v string) string {
@@ -78,7 +81,7 @@ func afterWord(v string, start, i int, last string) string {
 			return whySetting
 		}
 	case ' ':
-		if word == "PRIVATE" && strings.HasPrefix(rest, "KEY") && strings.Contains(v, "-----BEGIN") {
+		if word == "PRIVATE" && strings.HasPrefix(rest, "KEY") && strings.Contains(v[max(0, i-longestArmour):i], "-----BEGIN") {
 			return whyPEM
 		}
 		if strings.EqualFold(word, "bearer") && wordLength(rest) >= shortest && (start == 0 || hasDigit(rest[:wordLength(rest)])) ||
