@@ -1,7 +1,6 @@
 package direct
 
 import (
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 type carving struct {
 	grants []grant
 	carved []string // directories that were listed; a change in one makes the carving stale
+	hidden []string // as they were given, and where symbolic links among them lead
 }
 
 type grant struct {
@@ -23,101 +23,158 @@ type grant struct {
 	dir  bool
 }
 
-// tree lists directories; the file system, or a table in tests.
+// entry is one name in a directory.
+type entry struct {
+	name string
+	kind kind
+}
+
+type kind uint8
+
+const (
+	file kind = iota
+	dir
+	link
+)
+
+// tree is the file system, or a table in tests.
 type tree interface {
-	list(dir string) ([]fs.DirEntry, error)
-}
-
-// carve grants reading below dir except for the hidden paths. They are
-// absolute and clean, and their last element may be a pattern.
-func carve(t tree, dir string, hidden []string) carving {
-	var c carving
-	c.walk(t, dir, hidden)
-	return c
-}
-
-func (c *carving) walk(t tree, dir string, hidden []string) {
-	below := within(dir, hidden)
-	if len(below) == 0 {
-		c.grants = append(c.grants, grant{dir, true})
-		return
-	}
-	c.carved = append(c.carved, dir)
-	entries, err := t.list(dir)
-	if err != nil {
-		return // it cannot be listed, so nothing beside the secret is granted
-	}
-	for _, e := range entries {
-		at := path.Join(dir, e.Name())
-		switch {
-		case covers(below, at):
-		case e.Type()&fs.ModeSymlink != 0: // what it points to has its own rule
-		case e.IsDir():
-			c.walk(t, at, below)
-		default:
-			c.grants = append(c.grants, grant{at, false})
-		}
-	}
-}
-
-// within keeps the hidden paths that lie below dir.
-func within(dir string, hidden []string) []string {
-	prefix := dir
-	if prefix != "/" {
-		prefix += "/"
-	}
-	var below []string
-	for _, h := range hidden {
-		if strings.HasPrefix(h, prefix) {
-			below = append(below, h)
-		}
-	}
-	return below
-}
-
-// covers says whether one of the hidden paths is this one.
-func covers(hidden []string, at string) bool {
-	return slices.ContainsFunc(hidden, func(h string) bool {
-		if h == at {
-			return true
-		}
-		if !strings.ContainsRune(h, '*') || path.Dir(h) != path.Dir(at) {
-			return false
-		}
-		ok, err := path.Match(path.Base(h), path.Base(at))
-		return ok && err == nil
-	})
-}
-
-// resolver follows symbolic links, so that a home directory kept in a dotfiles
-// repository is hidden where it really is. It remembers what it met: the paths
-// of the table share their parents.
-type resolver struct {
-	readlink func(string) (string, error)
-	known    map[string]string
+	list(dir string) []entry // nil when it cannot be listed
+	readlink(name string) (string, error)
 }
 
 // longestChain is the kernel's own limit on symbolic links in one path.
 const longestChain = 40
 
-// resolve returns the path without symbolic links. What does not exist stays
-// as it is written.
-func (r *resolver) resolve(name string) string { return r.follow(name, longestChain) }
-
-func (r *resolver) follow(name string, links int) string {
-	if name == "/" || name == "." || links == 0 {
-		return name
-	}
-	if to, ok := r.known[name]; ok {
-		return to
-	}
-	at := path.Join(r.follow(path.Dir(name), links), path.Base(name))
-	if target, err := r.readlink(at); err == nil {
-		if !path.IsAbs(target) {
-			target = path.Join(path.Dir(at), target)
+// carve grants reading of everything but the hidden paths. They are absolute
+// and clean, and their last element may be a pattern of path.Match. A hidden
+// path that is a symbolic link, or leads through one, is hidden where it really
+// is, too: home directories are kept in dotfiles repositories.
+func carve(t tree, hidden []string) carving {
+	for range longestChain {
+		c := carver{tree: t}
+		root := plant(hidden)
+		c.walk("/", root, 0)
+		more := c.follow(hidden)
+		if len(more) == 0 {
+			c.out.hidden = hidden
+			return c.out
 		}
-		at = r.follow(path.Clean(target), links-1)
+		hidden = append(slices.Clone(hidden), more...)
 	}
-	r.known[name] = at
-	return at
+	return carving{hidden: hidden} // a ring of links: grant nothing
+}
+
+type carver struct {
+	tree  tree
+	out   carving
+	links []string // symbolic links that hidden paths lead through
+}
+
+func (c *carver) walk(at string, plan trie, node int) {
+	if plan[node].child == 0 {
+		c.out.grants = append(c.out.grants, grant{at, true})
+		return
+	}
+	c.out.carved = append(c.out.carved, at)
+	for _, e := range c.tree.list(at) {
+		next, hides := plan.find(node, e.name)
+		switch {
+		case e.kind == link:
+			if hides || next != 0 {
+				c.links = append(c.links, path.Join(at, e.name))
+			}
+			// What any other link points to has its own rule.
+		case hides:
+		case e.kind == dir && next != 0:
+			c.walk(path.Join(at, e.name), plan, next)
+		default:
+			c.out.grants = append(c.out.grants, grant{path.Join(at, e.name), e.kind == dir})
+		}
+	}
+}
+
+// follow rewrites hidden paths that lead through links, and returns those that
+// are new.
+func (c *carver) follow(hidden []string) []string {
+	var more []string
+	for _, l := range c.links {
+		target, err := c.tree.readlink(l)
+		if err != nil {
+			continue
+		}
+		if !path.IsAbs(target) {
+			target = path.Join(path.Dir(l), target)
+		}
+		for _, h := range hidden {
+			to := ""
+			if rest, below := strings.CutPrefix(h, l+"/"); below {
+				to = path.Join(target, rest)
+			} else if matches(h, l) {
+				to = path.Clean(target)
+			}
+			if to != "" && !slices.Contains(hidden, to) && !slices.Contains(more, to) {
+				more = append(more, to)
+			}
+		}
+	}
+	return more
+}
+
+// matches says whether a hidden path, perhaps a pattern, means this one.
+func matches(hidden, at string) bool {
+	if hidden == at {
+		return true
+	}
+	ok, err := path.Match(path.Base(hidden), path.Base(at))
+	return ok && err == nil && path.Dir(hidden) == path.Dir(at)
+}
+
+// trie holds the hidden paths by element. Node 0 is the root directory.
+type trie []node
+
+type node struct {
+	name        string
+	pattern     bool
+	hidden      bool
+	child, next int // 0: none
+}
+
+func plant(hidden []string) trie {
+	t := make(trie, 1, 256)
+	for _, h := range hidden {
+		at := 0
+		for name := range strings.SplitSeq(strings.TrimPrefix(h, "/"), "/") {
+			at = t.step(at, name)
+		}
+		t[at].hidden = at != 0
+	}
+	return t
+}
+
+// step finds or adds the child of that name.
+func (t *trie) step(at int, name string) int {
+	for n := (*t)[at].child; n != 0; n = (*t)[n].next {
+		if (*t)[n].name == name {
+			return n
+		}
+	}
+	*t = append(*t, node{name: name, pattern: strings.ContainsRune(name, '*'), next: (*t)[at].child})
+	(*t)[at].child = len(*t) - 1
+	return len(*t) - 1
+}
+
+// find returns the node of a name, or 0, and whether the name is hidden.
+func (t trie) find(at int, name string) (next int, hides bool) {
+	for n := t[at].child; n != 0; n = t[n].next {
+		if t[n].name == name {
+			next = n
+			hides = hides || t[n].hidden
+		} else if t[n].pattern && t[n].hidden {
+			if ok, err := path.Match(t[n].name, name); ok && err == nil {
+				hides = true
+			}
+		}
+	}
+	return next, hides
 }

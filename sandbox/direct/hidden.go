@@ -141,8 +141,10 @@ func homeSecrets() []secret {
 // only from those who could read them.
 func systemSecrets() []secret {
 	return []secret{
-		{"/etc/shadow*", "password hashes, and the copy"},
-		{"/etc/gshadow*", "password hashes, and the copy"},
+		{"/etc/shadow", "password hashes"},
+		{"/etc/shadow-", "the copy"},
+		{"/etc/gshadow", "password hashes of groups"},
+		{"/etc/gshadow-", "the copy"},
 		{"/etc/security/opasswd", "old password hashes"},
 		{"/etc/ssh/ssh_host_*_key", "the host's identity"},
 		{"/etc/ssl/private", "private keys"},

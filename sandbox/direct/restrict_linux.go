@@ -2,6 +2,8 @@ package direct
 
 import (
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -31,10 +33,8 @@ func (s *session) steps(ruleset int, t proc.Thread) []step {
 		step{"drop capabilities", dropCapabilities},
 		step{"enter landlock domain", func() error { return restrictSelf(ruleset) }},
 	)
-	for i, name := range s.decision.filters {
-		all = append(all, step{"load system call filter " + name, func() error { return load(s.programs[i]) }})
-	}
-	return append(all, step{"load system call filter for own thread", func() error { return load(filter.ThreadShield(t.ID)) }})
+	name := "load system call filter " + strings.Join(s.decision.filters, "+") + "+thread"
+	return append(all, step{name, func() error { return load(s.program(t.ID)) }})
 }
 
 // restrict runs the steps; the first that fails is named.
@@ -98,6 +98,12 @@ func restrictSelf(ruleset int) error {
 		return errno
 	}
 	return nil
+}
+
+// program puts the session's filters and the shield of the starting thread into
+// one.
+func (s *session) program(tid int) []syscall.SockFilter {
+	return filter.Load(append(slices.Clone(s.programs), filter.ThreadShield(tid))...)
 }
 
 func load(program []syscall.SockFilter) error {

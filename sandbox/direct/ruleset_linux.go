@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -90,30 +91,35 @@ func (r *ruleset) fresh() bool {
 	return !slices.ContainsFunc(r.stamps, func(s stamp) bool { return stampOf(s.path) != s })
 }
 
-// build makes the ruleset of a session.
-func (s *session) build() (*ruleset, error) {
+// survey reads the file system: what is hidden, and what lies beside it.
+func survey(p sandbox.Profile) (carving, []stamp) {
 	now := time.Now()
-	hidden := hiddenPaths(s.profile)
-	reading := carve(disk{}, "/", append(slices.Clone(hidden), "/dev"))
-	r := &ruleset{hidden: hidden}
-	for _, dir := range reading.carved {
+	c := carve(newDisk(), append(hiddenPaths(p), "/dev"))
+	stamps := make([]stamp, 0, len(c.carved))
+	for _, dir := range c.carved {
 		at := stampOf(dir)
 		// A directory that changed just now gets a stamp that never matches.
 		if now.Sub(time.Unix(at.mtime.Unix())) < coarse {
 			at.ino = 0
 		}
-		r.stamps = append(r.stamps, at)
+		stamps = append(stamps, at)
 	}
+	return c, stamps
+}
+
+// build makes a ruleset of what survey found.
+func (s *session) build(c carving, stamps []stamp) (*ruleset, error) {
 	fd, err := createRuleset(s.abi, s.decision)
 	if err != nil {
 		return nil, err
 	}
-	r.fd = fd
-	if err := s.grant(fd, reading); err != nil {
+	if err := s.grant(fd, c); err != nil {
 		_ = unix.Close(fd)
 		return nil, err
 	}
-	return r, nil
+	hidden := slices.DeleteFunc(slices.Clone(c.hidden), func(h string) bool { return h == "/dev" })
+	slices.Sort(hidden)
+	return &ruleset{fd: fd, hidden: hidden, stamps: stamps}, nil
 }
 
 func (s *session) grant(fd int, reading carving) error {
@@ -164,7 +170,11 @@ func (s *session) acquire() (*ruleset, error) {
 		s.retire()
 	}
 	if s.rules == nil {
-		r, err := s.build()
+		c, stamps := survey(s.profile)
+		if inside := insideWritable(s.profile, c.hidden); !slices.Equal(inside, s.inside) {
+			return nil, fmt.Errorf("%s is below a writable directory now", strings.Join(inside, ", "))
+		}
+		r, err := s.build(c, stamps)
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +209,7 @@ func insideWritable(p sandbox.Profile, hidden []string) []string {
 	var inside []string
 	for _, h := range hidden {
 		for _, w := range writable(p) {
-			if isBelow(h, w) && h != w && exists(h) {
+			if isBelow(h, w) && h != w && slices.ContainsFunc(named(h), exists) {
 				inside = append(inside, h)
 				break
 			}
@@ -208,7 +218,6 @@ func insideWritable(p sandbox.Profile, hidden []string) []string {
 	return inside
 }
 
-// exists is also true of a pattern, whose matches cannot be known beforehand.
 func exists(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil

@@ -1,9 +1,9 @@
 package direct
 
 import (
-	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,36 +28,46 @@ func subjectOf(p sandbox.Profile) subject {
 }
 
 // hiddenPaths lists what the command must not read: the tables, what the
-// profile adds, and for root the homes of others. All without symbolic links.
+// profile adds, and for root the homes of others.
 func hiddenPaths(p sandbox.Profile) []string {
-	who := subjectOf(p)
-	r := resolver{readlink: os.Readlink, known: map[string]string{}}
-	var hidden []string
-	for _, home := range homes(p) {
+	who, own := subjectOf(p), homes(p)
+	hidden := make([]string, 0, 256)
+	for _, home := range own {
 		for _, s := range homeSecrets() {
-			hidden = append(hidden, r.resolve(path.Join(home, s.path)))
+			hidden = append(hidden, path.Join(home, s.path))
 		}
 	}
 	for _, s := range systemSecrets() {
-		hidden = append(hidden, readableMatches(who, r.resolve(s.path))...)
+		if who.uid == 0 || slices.ContainsFunc(named(s.path), who.canRead) {
+			hidden = append(hidden, s.path)
+		}
 	}
 	if who.uid == 0 {
-		hidden = append(hidden, othersHomes(p, &r)...)
+		hidden = append(hidden, othersHomes(own)...)
 	}
 	for _, h := range p.Hide {
-		hidden = append(hidden, r.resolve(path.Clean(h)))
+		hidden = append(hidden, path.Clean(h))
 	}
-	slices.Sort(hidden)
-	return slices.Compact(hidden)
+	return hidden
 }
 
+// homes lists the caller's home and that of the identity, without links.
 func homes(p sandbox.Profile) []string {
 	var list []string
-	if p.Home != "" {
-		list = append(list, p.Home)
+	add := func(home string) {
+		if home == "" {
+			return
+		}
+		if real, err := filepath.EvalSymlinks(home); err == nil {
+			home = real
+		}
+		if !slices.Contains(list, home) {
+			list = append(list, path.Clean(home))
+		}
 	}
-	if i := p.Identity; i != nil && i.Home != "" && i.Home != p.Home {
-		list = append(list, i.Home)
+	add(p.Home)
+	if p.Identity != nil {
+		add(p.Identity.Home)
 	}
 	return list
 }
@@ -65,59 +75,41 @@ func homes(p sandbox.Profile) []string {
 // othersHomes hides the homes of other users from root, who without
 // capabilities still reads what is open to everybody. What a profile names as
 // workspace or readable is granted by a rule of its own.
-func othersHomes(p sandbox.Profile, r *resolver) []string {
-	var own []string
-	for _, h := range homes(p) {
-		own = append(own, r.resolve(h))
-	}
-	var hidden []string
+func othersHomes(own []string) []string {
 	candidates := []string{"/root"}
-	entries, _ := os.ReadDir("/home")
-	for _, e := range entries {
-		candidates = append(candidates, "/home/"+e.Name())
+	for _, e := range newDisk().list("/home") {
+		candidates = append(candidates, "/home/"+e.name)
 	}
-	for _, c := range candidates {
-		at := r.resolve(c)
-		if !slices.ContainsFunc(own, func(home string) bool { return overlaps(home, at) }) {
-			hidden = append(hidden, at)
-		}
-	}
-	return hidden
+	return slices.DeleteFunc(candidates, func(c string) bool {
+		return slices.ContainsFunc(own, func(home string) bool { return isBelow(home, c) || isBelow(c, home) })
+	})
 }
-
-// overlaps says whether one path is the other or lies below it.
-func overlaps(a, b string) bool { return isBelow(a, b) || isBelow(b, a) }
 
 // isBelow says whether name is dir or lies below it.
 func isBelow(name, dir string) bool {
 	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
 }
 
-// readableMatches returns the pattern when the subject could read anything it
-// names. A directory of two hundred files is carved only where it has to be.
-func readableMatches(who subject, pattern string) []string {
-	matches := []string{pattern}
-	if strings.ContainsRune(pattern, '*') {
-		matches = nil
-		entries, _ := os.ReadDir(path.Dir(pattern))
-		for _, e := range entries {
-			if ok, _ := path.Match(path.Base(pattern), e.Name()); ok {
-				matches = append(matches, path.Join(path.Dir(pattern), e.Name()))
-			}
-		}
-	}
-	if slices.ContainsFunc(matches, who.canRead) {
+// named lists the files that a pattern means now.
+func named(pattern string) []string {
+	if !strings.ContainsRune(pattern, '*') {
 		return []string{pattern}
 	}
-	return nil
+	var list []string
+	for _, e := range newDisk().list(path.Dir(pattern)) {
+		if at := path.Join(path.Dir(pattern), e.name); matches(pattern, at) {
+			list = append(list, at)
+		}
+	}
+	return list
 }
 
 // canRead says whether the permissions let the subject read a file or enter a
-// directory. In doubt it says yes.
+// directory. In doubt it says yes. A directory of two hundred files is carved
+// only where it has to be.
 func (who subject) canRead(name string) bool {
 	if who.self {
-		return unix.Faccessat(unix.AT_FDCWD, name, unix.R_OK, unix.AT_EACCESS) == nil ||
-			isDir(name) && unix.Faccessat(unix.AT_FDCWD, name, unix.X_OK, unix.AT_EACCESS) == nil
+		return access(name, unix.R_OK) || isDir(name) && access(name, unix.X_OK)
 	}
 	var st unix.Stat_t
 	if err := unix.Lstat(name, &st); err != nil {
@@ -136,17 +128,13 @@ func (who subject) canRead(name string) bool {
 	return st.Mode&bits != 0
 }
 
-func isDir(name string) bool {
-	var st unix.Stat_t
-	return unix.Lstat(name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+func access(name string, mode uint32) bool {
+	return unix.Faccessat(unix.AT_FDCWD, name, mode, unix.AT_EACCESS) == nil
 }
+
+func isDir(name string) bool { return kindOf(name) == dir }
 
 func hasACL(name string) bool {
 	n, err := unix.Lgetxattr(name, "system.posix_acl_access", nil)
 	return err == nil && n > 0
 }
-
-// disk is the tree of the file system.
-type disk struct{}
-
-func (disk) list(dir string) ([]fs.DirEntry, error) { return os.ReadDir(dir) }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -57,8 +56,9 @@ type session struct {
 	tier        string
 	abi         int
 	decision    decision
-	programs    [][]syscall.SockFilter // in the order of decision.filters
+	programs    [][]byte // in the order of decision.filters
 	write, read []place
+	inside      []string // hidden paths below writable ones, judged when the session was opened
 
 	mu     sync.Mutex
 	rules  *ruleset
@@ -70,8 +70,9 @@ func openLandlock(p sandbox.Profile) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{profile: p, abi: abi}
-	s.decision = decide(abi, p, insideWritable(p, hiddenPaths(p)))
+	found, stamps := survey(p)
+	s := &session{profile: p, abi: abi, inside: insideWritable(p, found.hidden)}
+	s.decision = decide(abi, p, s.inside)
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
 		return nil, err
 	}
@@ -82,23 +83,21 @@ func openLandlock(p sandbox.Profile) (*session, error) {
 		_ = s.Close()
 		return nil, err
 	}
-	r, err := s.acquire()
-	if err != nil {
+	if s.rules, err = s.build(found, stamps); err != nil {
 		_ = s.Close()
 		return nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
 	}
-	s.release(r)
 	return s, nil
 }
 
-func programs(names []string) ([][]syscall.SockFilter, error) {
-	var list [][]syscall.SockFilter
+func programs(names []string) ([][]byte, error) {
+	var list [][]byte
 	for _, name := range names {
 		code, err := filter.Program(name)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
 		}
-		list = append(list, filter.Instructions(code))
+		list = append(list, code)
 	}
 	return list, nil
 }

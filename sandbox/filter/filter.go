@@ -3,8 +3,8 @@
 //
 // The table (table.go) is commented data. The nested module in gen compiles it
 // with libseccomp at go generate time; what is shipped is the result, so the
-// programs that load it need no C library. Three programs stack, and the
-// kernel takes the strictest answer of those that are loaded:
+// programs that load it need no C library. There are three, which Load puts
+// behind one another; the strictest answer counts:
 //
 //	base    always
 //	nounix  no socket of the unix family; socketpair works

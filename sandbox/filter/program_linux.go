@@ -3,6 +3,7 @@
 package filter
 
 import (
+	"encoding/binary"
 	"fmt"
 	"syscall"
 	"unsafe"
@@ -23,21 +24,21 @@ func Program(name string) ([]byte, error) {
 	return nil, fmt.Errorf("filter %q: unknown name", name)
 }
 
-// Instructions turns a program into what seccomp(2) wants to be pointed at.
-func Instructions(code []byte) []syscall.SockFilter {
-	out := make([]syscall.SockFilter, len(code)/8)
+// Load is what seccomp(2) wants to be pointed at: the programs one after the
+// other, as if each had been loaded by itself. One load costs less at start,
+// and less at every call, than several.
+func Load(programs ...[]byte) []syscall.SockFilter {
+	code := Chain(programs...)
+	out := make([]syscall.SockFilter, len(code)/instructionBytes)
 	for i := range out {
-		copy((*[8]byte)(unsafe.Pointer(&out[i]))[:], code[i*8:])
+		copy((*[instructionBytes]byte)(unsafe.Pointer(&out[i]))[:], code[i*instructionBytes:])
 	}
 	return out
 }
 
 const (
-	load    = 0x20 // BPF_LD | BPF_W | BPF_ABS
-	jumpEq  = 0x15 // BPF_JMP | BPF_JEQ | BPF_K
-	ret     = 0x06 // BPF_RET | BPF_K
-	retErr  = 0x00050000
-	retPass = 0x7fff0000
+	load   = 0x20 // BPF_LD | BPF_W | BPF_ABS
+	jumpEq = 0x15 // BPF_JMP | BPF_JEQ | BPF_K
 
 	offNumber = 0  // seccomp_data.nr
 	offArch   = 4  // seccomp_data.arch
@@ -50,26 +51,27 @@ const (
 // Landlock domain, so Landlock would let it signal the thread, and a fatal
 // signal to one thread ends the whole process. (The other roads to a single
 // thread, PIDFD_THREAD and F_SETOWN_EX, are closed in Args.)
-func ThreadShield(tid int) []syscall.SockFilter {
-	stmt := func(code uint16, k uint32) syscall.SockFilter { return syscall.SockFilter{Code: code, K: k} }
-	jump := func(k uint32, yes, no uint8) syscall.SockFilter {
-		return syscall.SockFilter{Code: jumpEq, Jt: yes, Jf: no, K: k}
+func ThreadShield(tid int) []byte {
+	var code []byte
+	add := func(op uint16, yes, no byte, k uint32) {
+		code = binary.LittleEndian.AppendUint16(code, op)
+		code = append(code, yes, no)
+		code = binary.LittleEndian.AppendUint32(code, k)
 	}
-	return []syscall.SockFilter{
-		stmt(load, offArch),
-		jump(auditArch, 0, 12), // base kills what is not of this architecture
-		stmt(load, offNumber),
-		jump(syscall.SYS_KILL, 5, 0), // kill(2) takes the number of a thread, too
-		jump(syscall.SYS_TKILL, 4, 0),
-		jump(syscall.SYS_RT_SIGQUEUEINFO, 3, 0),
-		jump(syscall.SYS_TGKILL, 4, 0),
-		jump(syscall.SYS_RT_TGSIGQUEUEINFO, 3, 0),
-		stmt(ret, retPass),
-		stmt(load, offArg0),
-		jump(uint32(tid), 2, 3),
-		stmt(load, offArg1),
-		jump(uint32(tid), 0, 1),
-		stmt(ret, retErr|uint32(syscall.EPERM)),
-		stmt(ret, retPass),
-	}
+	add(load, 0, 0, offArch)
+	add(jumpEq, 0, 12, auditArch) // base kills what is not of this architecture
+	add(load, 0, 0, offNumber)
+	add(jumpEq, 5, 0, syscall.SYS_KILL) // kill(2) takes the number of a thread, too
+	add(jumpEq, 4, 0, syscall.SYS_TKILL)
+	add(jumpEq, 3, 0, syscall.SYS_RT_SIGQUEUEINFO)
+	add(jumpEq, 4, 0, syscall.SYS_TGKILL)
+	add(jumpEq, 3, 0, syscall.SYS_RT_TGSIGQUEUEINFO)
+	add(opReturn, 0, 0, retAllow)
+	add(load, 0, 0, offArg0)
+	add(jumpEq, 2, 3, uint32(tid))
+	add(load, 0, 0, offArg1)
+	add(jumpEq, 0, 1, uint32(tid))
+	add(opReturn, 0, 0, retErrno|uint32(syscall.EPERM))
+	add(opReturn, 0, 0, retAllow)
+	return code
 }

@@ -5,7 +5,6 @@
 package main
 
 import (
-	"encoding/binary"
 	"flag"
 	"fmt"
 	"io"
@@ -59,7 +58,7 @@ func generate(out string) error {
 		for _, p := range []struct {
 			name string
 			code []byte
-		}{{filter.Base, chain(calls, args)}, {filter.NoUnix, nounix}, {filter.NoNet, nonet}} {
+		}{{filter.Base, filter.Chain(calls, args)}, {filter.NoUnix, nounix}, {filter.NoNet, nonet}} {
 			file := filepath.Join(out, p.name+"_"+a.name+".bpf")
 			if err := os.WriteFile(file, p.code, 0o644); err != nil {
 				return err
@@ -189,28 +188,4 @@ func export(f *seccomp.ScmpFilter) ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(tmp)
-}
-
-const (
-	instruction = 8          // bytes of one struct sock_filter
-	opReturn    = 0x06       // BPF_RET | BPF_K
-	opJump      = 0x05       // BPF_JMP | BPF_JA
-	retAllow    = 0x7fff0000 // SECCOMP_RET_ALLOW
-)
-
-// chain makes one program of two: where the first would allow, the second
-// decides. libseccomp itself cannot say "refuse these arguments, else allow"
-// and "every other call is unknown" in one filter, and two loaded filters cost
-// each process twice.
-func chain(first, second []byte) []byte {
-	out := append([]byte(nil), first...)
-	for at := 0; at < len(first); at += instruction {
-		code := binary.LittleEndian.Uint16(out[at:])
-		k := binary.LittleEndian.Uint32(out[at+4:])
-		if code == opReturn && k == retAllow {
-			binary.LittleEndian.PutUint16(out[at:], opJump)
-			binary.LittleEndian.PutUint32(out[at+4:], uint32((len(first)-at)/instruction-1))
-		}
-	}
-	return append(out, second...)
 }

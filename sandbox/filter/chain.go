@@ -1,0 +1,36 @@
+package filter
+
+import "encoding/binary"
+
+const (
+	instructionBytes = 8          // struct sock_filter
+	opReturn         = 0x06       // BPF_RET | BPF_K
+	opJump           = 0x05       // BPF_JMP | BPF_JA
+	retAllow         = 0x7fff0000 // SECCOMP_RET_ALLOW
+	retErrno         = 0x00050000 // SECCOMP_RET_ERRNO
+)
+
+// Chain makes one program of several: where one would allow, the next decides.
+// libseccomp cannot say "refuse these arguments, else allow" and "every other
+// call is unknown" in one filter.
+func Chain(programs ...[]byte) []byte {
+	total := 0
+	for _, p := range programs {
+		total += len(p)
+	}
+	out := make([]byte, 0, total)
+	for i, p := range programs {
+		start := len(out)
+		out = append(out, p...)
+		if i == len(programs)-1 {
+			break
+		}
+		for at := start; at < len(out); at += instructionBytes {
+			if binary.LittleEndian.Uint16(out[at:]) == opReturn && binary.LittleEndian.Uint32(out[at+4:]) == retAllow {
+				binary.LittleEndian.PutUint16(out[at:], opJump)
+				binary.LittleEndian.PutUint32(out[at+4:], uint32((len(out)-at)/instructionBytes-1))
+			}
+		}
+	}
+	return out
+}
