@@ -179,9 +179,11 @@ func innocentPass(word []byte) bool {
 // keyStem knows what stands before "key" when it is one that opens something.
 // "key" alone at the end of a word would catch monkey, hotkey and turkey.
 func keyStem(stem []byte) bool {
-	for _, s := range [...]string{"auth", "ssh", "gpg", "pgp", "rsa", "aes", "hmac", "master", "deploy", "signing", "sign",
+	for _, s := range [...]string{
+		"auth", "ssh", "gpg", "pgp", "rsa", "aes", "hmac", "master", "deploy", "signing", "sign",
 		"encryption", "encrypt", "session", "storage", "account", "admin", "service", "client", "consumer", "shared", "app",
-		"license", "wallet", "webhook", "root", "pass", "priv"} {
+		"license", "wallet", "webhook", "root", "pass", "priv",
+	} {
 		if ends(stem, s) {
 			return true
 		}

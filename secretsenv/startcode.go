@@ -125,9 +125,11 @@ func isPlainGoAuth(value string) bool { return value == "" || value == "off" || 
 // isPlainJVM reports options of a Java machine that load no agent and run no
 // command. Heap sizes are what builds set here.
 func isPlainJVM(value string) bool {
-	for _, s := range [...]string{"-javaagent", "-agentlib", "-agentpath", "-XX:OnError", "-XX:OnOutOfMemoryError", "-XX:Flags",
+	for _, s := range [...]string{
+		"-javaagent", "-agentlib", "-agentpath", "-XX:OnError", "-XX:OnOutOfMemoryError", "-XX:Flags",
 		"-XX:VMOptionsFile", "-XX:+StartAttachListener", "-Xbootclasspath", "-Xrun", "--patch-module", "-Djava.system.class.loader",
-		"-Dcom.sun.management", "@"} {
+		"-Dcom.sun.management", "@",
+	} {
 		if strings.Contains(value, s) {
 			return false
 		}

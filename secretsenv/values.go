@@ -31,17 +31,20 @@ func holdsCredential(v string) string {
 	if holdsUserInfo(v) {
 		return whyURL
 	}
-	last := "" // the word before the present one
+	last := ""        // the word before the present one
+	kinds := uint8(0) // classes of the bytes of the present word
 	for start, i := 0, 0; i <= len(v); i++ {
 		if i < len(v) && isWordByte(v[i]) {
+			kinds |= classes[v[i]]
 			continue
 		}
 		word := v[start:i]
-		if len(word) >= shortest {
+		if len(word) >= shortest && kinds != lower { // no token is small letters alone
 			if why := isToken(word, len(word) == len(v)); why != "" {
 				return why
 			}
 		}
+		kinds = 0
 		if i == len(v) {
 			break
 		}

@@ -83,6 +83,23 @@ func TestRun(t *testing.T) {
 			t.Errorf("%q: stdout %q, stderr %q", args, o.stdout, o.stderr)
 		}
 	}
+	// The script is plain POSIX: every shell that is here passes the arguments on.
+	for _, sh := range []string{"dash", "bash", "mksh", "ksh", "yash", "zsh", "busybox"} {
+		path, err := exec.LookPath(sh)
+		if err != nil {
+			continue
+		}
+		args := []string{wrapper, "printf", "", "a\nb", "-rf", "*"}
+		if sh == "busybox" {
+			args = append([]string{"sh"}, args...)
+		}
+		if o := call(t, path, []string{workspace}, args...); o.status != 0 || len(o.argv) != 9 || o.argv[5] != "" || o.argv[8] != "*" {
+			t.Errorf("%s: status %d, sbx was called with %q, stderr %q", sh, o.status, o.argv, o.stderr)
+		}
+		if o := call(t, path, nil, args...); o.status != 125 || o.argv != nil {
+			t.Errorf("%s without a workspace: status %d, sbx was called with %q", sh, o.status, o.argv)
+		}
+	}
 	for _, status := range []string{"1", "7", "124", "125", "126", "127", "255"} {
 		o := call(t, wrapper, []string{workspace, "STUB_STATUS=" + status}, "x")
 		if o.argv == nil || status != strconv.Itoa(o.status) {
