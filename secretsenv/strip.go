@@ -103,7 +103,7 @@ func split(environ []string, p Policy) ([]string, []Removal) {
 	}
 	slices.SortStableFunc(removals, func(a, b Removal) int { return strings.Compare(a.Name, b.Name) })
 	kept = slices.DeleteFunc(kept, func(entry string) bool {
-		name, _, _ := cut(entry)
+		name, _, _ := strings.Cut(entry, "=")
 		_, dup := slices.BinarySearchFunc(removals, name, func(r Removal, n string) int { return strings.Compare(r.Name, n) })
 		return dup
 	})
