@@ -37,7 +37,7 @@ var readingCases = []struct {
 	{"cat <<'E'\n$(touch a)\nE", `cat`},
 	{`cat <<< "$(touch a)"`, `touch a; cat`},
 	{`if a; then b; elif c; then d; else e; fi; while f; do g; done; until h; do i; done; select j in k; do l; done`, `a; b; c; d; e; f; g; h; i; l`},
-	{`f() { rm -rf "$1"; }; f /; f`, `rm -rf ?; f /; rm -rf /; f; rm -rf `},
+	{`f() { rm -rf "$1"; }; f /; f`, `rm -rf ?; f /; rm -rf /; f; rm -rf ?`},
 	{`alias x='rm -rf'; x /`, `alias x=rm -rf; x /; rm -rf /`},
 	{`for d in / "/usr"; do rm -rf $d; done`, `rm -rf /; rm -rf /usr`},
 	{`for ((i=$(a);i<$(b);i++)); do c; done`, `a; b; c`},

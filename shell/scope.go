@@ -79,7 +79,7 @@ func (w *walker) lookup(name string) (v value, set bool) {
 			if n <= len(w.sc.params) {
 				return w.sc.params[n-1], true
 			}
-			return value{known: true}, true
+			return value{}, false // unset here, but the caller may be another one
 		}
 	}
 	return value{}, false
