@@ -1,0 +1,229 @@
+package filter
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	retKill = 0x80000000
+	enosys  = 38
+)
+
+// answers of Linux, written out because package syscall has those of the system
+// that runs the test.
+var errnos = map[Answer]uint32{
+	NotImplemented: enosys, NotPermitted: 1, NotSupported: 95, FamilyUnsupported: 97, Denied: 13, Invalid: 22,
+}
+
+func code(a Answer) uint32 {
+	if a == Allow {
+		return retAllow
+	}
+	return retErrno | errnos[a]
+}
+
+// judge says what the table may answer: the oracle for the compiled programs.
+// Where several rows hold, libseccomp chooses the order.
+func judge(rules []Rule, name string, args [6]uint64, fallback uint32) []uint32 {
+	var answers []uint32
+	for _, r := range rules {
+		if slices.Contains(strings.Fields(r.Calls), name) && holds(r.When, args) {
+			answers = append(answers, code(r.Answer))
+		}
+	}
+	if answers == nil {
+		return []uint32{fallback}
+	}
+	return answers
+}
+
+func holds(when []Cond, args [6]uint64) bool {
+	for _, c := range when {
+		v := args[c.Arg]
+		if c.Op == Masked && v&c.Mask != c.Value || c.Op == Greater && v <= c.Value || c.Op == Differs && v == c.Value {
+			return false
+		}
+	}
+	return true
+}
+
+func wantBase(name string, args [6]uint64) []uint32 {
+	if first := judge(Calls(), name, args, retErrno|enosys); first[0] != retAllow {
+		return first
+	}
+	return judge(Args(), name, args, retAllow)
+}
+
+// samples are arguments that hit each rule, miss it by a bit, and carry garbage
+// in the half that the kernel ignores.
+func samples(r *rand.Rand) [6]uint64 {
+	values := []uint64{
+		0, 1, 2, 3, 10, 15, 16, 17, 40, 0x11, 0x80000, 0x20000, 0x10000000, 0x02000000, 0x40000000, 0x5412, 0x541c, 0o4755, 0o2755, 0o6000, 0o644,
+		0o100644, 0o20644, 0o60644, 0o10644, 0o100, 0o20000000, 0o101, 0x800, 0x80003,
+	}
+	var args [6]uint64
+	for i := range args {
+		args[i] = values[r.IntN(len(values))]
+		if r.IntN(4) == 0 {
+			args[i] |= uint64(r.Uint32()) << 32
+		}
+	}
+	return args
+}
+
+func TestProgramsSayWhatTheTableSays(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, m := range machines(t) {
+		base, nounix, nonet := m.program(t, Base), m.program(t, NoUnix), m.program(t, NoNet)
+		for name, nr := range m.numbers {
+			for range 200 {
+				args := samples(r)
+				d := data{nr, m.arch, args}
+				if got, want := run(t, base, d), wantBase(name, args); !slices.Contains(want, got) {
+					t.Fatalf("%s %s %x: got %#x, want %#x", m.name, name, args, got, want)
+				}
+				if got, want := run(t, nounix, d), judge(NoUnixRules(), name, args, retAllow); !slices.Contains(want, got) {
+					t.Fatalf("%s nounix %s %x: got %#x, want %#x", m.name, name, args, got, want)
+				}
+				if got, want := run(t, nonet, d), judge(NoNetRules(), name, args, retAllow); !slices.Contains(want, got) {
+					t.Fatalf("%s nonet %s %x: got %#x, want %#x", m.name, name, args, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryCallWasDecidedAbout(t *testing.T) {
+	rows := map[string]int{}
+	for _, r := range Calls() {
+		if r.Why == "" {
+			t.Errorf("rule for %q has no reason", r.Calls)
+		}
+		for _, name := range strings.Fields(r.Calls) {
+			rows[name]++
+		}
+	}
+	for name, n := range rows {
+		if n > 1 {
+			t.Errorf("%s has %d rows", name, n)
+		}
+	}
+	for _, m := range machines(t) {
+		for name, nr := range m.numbers {
+			if nr <= LastReviewed && rows[name] == 0 {
+				t.Errorf("%s: nobody decided about %s (%d)", m.name, name, nr)
+			}
+			if nr > LastReviewed {
+				t.Logf("%s: %s (%d) is newer than the table", m.name, name, nr)
+			}
+		}
+	}
+}
+
+func TestUnknownNumbersAreNotImplemented(t *testing.T) {
+	for _, m := range machines(t) {
+		known := map[uint32]bool{}
+		for _, nr := range m.numbers {
+			known[nr] = true
+		}
+		base := m.program(t, Base)
+		for nr := uint32(0); nr < 2000; nr++ {
+			if !known[nr] && run(t, base, data{nr: nr, arch: m.arch}) != retErrno|enosys {
+				t.Errorf("%s: number %d does not answer ENOSYS", m.name, nr)
+			}
+		}
+	}
+}
+
+func TestOtherArchitecturesAreKilled(t *testing.T) {
+	all := machines(t)
+	for i, m := range all {
+		for _, name := range Names() {
+			p := m.program(t, name)
+			for _, arch := range []uint32{0x40000003 /* i386 */, 0x40000028 /* arm */, all[1-i].arch} {
+				if got := run(t, p, data{nr: 1, arch: arch}); got != retKill {
+					t.Errorf("%s %s: a call of architecture %#x answers %#x", m.name, name, arch, got)
+				}
+			}
+			if m.name == "amd64" {
+				if got := run(t, p, data{nr: 0x40000000 | 1, arch: m.arch}); got != retKill {
+					t.Errorf("%s: an x32 call answers %#x", name, got)
+				}
+			}
+		}
+	}
+}
+
+// Chained programs must answer as the strictest of them does alone.
+func TestChain(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, m := range machines(t) {
+		parts := [][]byte{m.program(t, Base), m.program(t, NoUnix), m.program(t, NoNet)}
+		whole := Chain(parts...)
+		for name, nr := range m.numbers {
+			for range 50 {
+				d := data{nr, m.arch, samples(r)}
+				want := uint32(retAllow)
+				for _, p := range parts {
+					if want = run(t, p, d); want != retAllow {
+						break
+					}
+				}
+				if got := run(t, whole, d); got != want {
+					t.Fatalf("%s %s %x: got %#x, want %#x", m.name, name, d.args, got, want)
+				}
+			}
+		}
+	}
+}
+
+// The shipped programs are what the pinned libseccomp makes of the table. With
+// another version the bytes may differ, and the tests above judge the meaning.
+func TestGeneratedProgramsAreCurrent(t *testing.T) {
+	out := t.TempDir()
+	cmd := exec.Command("go", "-C", "gen", "run", ".", "-out", out)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOFLAGS=-mod=mod")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		if strings.Contains(os.Getenv("SBX_REQUIRE"), "libseccomp") {
+			t.Fatalf("compile the table: %v\n%s", err, text)
+		}
+		t.Skipf("cannot compile the table here (needs cgo and libseccomp-dev): %v\n%s", err, text)
+	}
+	version := exec.Command("go", "-C", "gen", "run", ".", "-version")
+	version.Env = cmd.Env
+	text, err := version.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(out, "*.bpf"))
+	if err != nil || len(files) != 6 {
+		t.Fatalf("generated %v, %v", files, err)
+	}
+	for _, f := range files {
+		fresh, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shipped, err := os.ReadFile(filepath.Base(f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Equal(fresh, shipped) {
+			continue
+		}
+		if v := strings.TrimSpace(string(text)); v != pinnedLibseccomp {
+			t.Logf("%s differs: compiled by libseccomp %s instead of %s", filepath.Base(f), v, pinnedLibseccomp)
+			continue
+		}
+		t.Errorf("%s is not what the table says: run go generate ./sandbox/filter", filepath.Base(f))
+	}
+}
+
+const pinnedLibseccomp = "2.5.4"
