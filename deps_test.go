@@ -78,6 +78,10 @@ var rooms = []room{
 		why: "scripts and their installer; what the scripts call is a program, not a package",
 	},
 	{
+		dir: "hook", rooms: []string{"shell", "classify", "guard", "config"}, light: true,
+		why: "it answers an agent's question about a command; it runs none, so it knows no backend",
+	},
+	{
 		dir:   ".",
 		rooms: []string{"shell", "classify", "guard", "secretsenv", "config", "sandbox", "sandbox/none", "sandbox/direct"},
 		light: true,
@@ -85,7 +89,7 @@ var rooms = []room{
 	},
 	{
 		dir:     "cmd/sbx",
-		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "sandbox", "sandbox/none", "sandbox/direct", "wrappers"},
+		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "sandbox", "sandbox/none", "sandbox/direct", "hook", "wrappers"},
 		modules: []string{sysModule},
 		light:   true,
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",
