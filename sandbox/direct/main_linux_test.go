@@ -311,3 +311,7 @@ func credential(t *testing.T, u *user.User) *syscall.Credential {
 	uid, gid := ids(t, u)
 	return &syscall.Credential{Uid: uid, Gid: gid, Groups: []uint32{}}
 }
+
+func (r *room) backendOpen() (sandbox.Session, error) {
+	return direct.New().Open(context.Background(), r.profile)
+}

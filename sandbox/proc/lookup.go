@@ -33,10 +33,10 @@ func Lookup(name string, env []string, dir string) (string, error) {
 			continue
 		}
 		at := filepath.Join(entry, name)
-		switch err := checkProgram(at); {
-		case err == nil:
+		switch checkProgram(at) {
+		case nil:
 			return at, nil
-		case os.IsPermission(err):
+		case fs.ErrPermission: // there, but not executable; a directory that cannot be searched is not there
 			found = fs.ErrPermission
 		}
 	}
@@ -58,7 +58,10 @@ func checkProgram(path string) error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
+	if !info.Mode().IsRegular() {
+		return syscall.EACCES
+	}
+	if info.Mode().Perm()&0o111 == 0 {
 		return fs.ErrPermission
 	}
 	return nil
