@@ -1,0 +1,294 @@
+package guard
+
+import (
+	"strings"
+
+	"github.com/sbx-run/sbx/shell"
+)
+
+// implied judges what a call gets from elsewhere: {} of find and fd, what xargs
+// and parallel append, $(find /), and names read in a loop behind find.
+func (k *checker) implied(w way, i int, c *shell.Call, operands []*shell.Word, recursive bool) {
+	at, shown := k.handed(i, c, operands, recursive)
+	if at == elsewhere {
+		for _, o := range operands {
+			if at, shown = k.fromWord(c, o, recursive); at != elsewhere {
+				break
+			}
+		}
+	}
+	if at == elsewhere || w == wayMode && (at == homeDir || at == homeList) {
+		return // find ~ -type d -exec chmod +x is housekeeping
+	}
+	if w == wayDelete || w == wayMode {
+		w = wayFind
+	}
+	k.report(w, i, shown+" ("+at.String()+")", spelled(c, shown))
+}
+
+// fromWord judges an operand that is the output of find or ls, or a name that
+// a loop read from one.
+func (k *checker) fromWord(c *shell.Call, w *shell.Word, recursive bool) (place, string) {
+	if w.Literal || w.Value != "" {
+		return elsewhere, ""
+	}
+	if len(w.Subs) > 0 {
+		return k.listing(c, w.Subs, recursive, 0)
+	}
+	if len(w.Vars) == 0 && len(c.PipeFrom) > 0 && w.Proc == 0 {
+		return k.listing(c, c.PipeFrom, recursive, 0)
+	}
+	return elsewhere, ""
+}
+
+// handed judges what the carriers of a call hand to it.
+func (k *checker) handed(i int, c *shell.Call, operands []*shell.Word, recursive bool) (place, string) {
+	for n := len(c.Carriers) - 1; n >= 0; n-- {
+		by := c.Carriers[n]
+		if by.Call >= len(k.s.Calls) || by.Via == shell.ViaFunc {
+			continue
+		}
+		list := &k.s.Calls[by.Call]
+		direct := c
+		if n+1 < len(c.Carriers) && c.Carriers[n+1].Call < len(k.s.Calls) {
+			direct = &k.s.Calls[c.Carriers[n+1].Call]
+		}
+		var at place
+		var shown string
+		switch by.Name {
+		case "find":
+			if holder(operands, "{}") {
+				at, shown = k.foundBy(list, direct)
+			}
+		case "fd", "fdfind":
+			if holder(operands, "{}") || c.More && !anyHolder(operands) {
+				at, shown = k.fdStart(list)
+			}
+		case "xargs", "parallel":
+			at, shown = k.piped(c, list, operands, recursive)
+		default:
+			continue
+		}
+		if at != elsewhere {
+			return at, shown
+		}
+	}
+	return elsewhere, ""
+}
+
+// holder reports whether one of the operands is the placeholder.
+func holder(operands []*shell.Word, mark string) bool {
+	for _, w := range operands {
+		if v := strings.TrimRight(w.Value, "/"); v == mark {
+			return true
+		}
+	}
+	return false
+}
+
+func anyHolder(operands []*shell.Word) bool {
+	for _, w := range operands {
+		if strings.IndexByte(w.Value, '{') >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// foundBy judges the {} that a find hands to one of its -exec.
+func (k *checker) foundBy(list, direct *shell.Call) (place, string) {
+	starts, expr := findStarts(list.Args())
+	at, shown := k.start(list, starts)
+	if at == elsewhere {
+		return elsewhere, ""
+	}
+	f := finder{expr: expr}
+	for f.next() {
+		if f.narrow || len(f.words) == 0 || len(direct.Words) == 0 {
+			continue
+		}
+		if f.words[0].Span == direct.Words[0].Span && f.words[0].Value == direct.Words[0].Value {
+			return at, shown
+		}
+	}
+	return elsewhere, ""
+}
+
+// piped judges what xargs or parallel appends, or puts in the place of {}.
+func (k *checker) piped(c, list *shell.Call, operands []*shell.Word, recursive bool) (place, string) {
+	mark := replacement(list)
+	if mark == "" || holder(operands, mark) {
+		return k.listing(c, list.PipeFrom, recursive, 0)
+	}
+	// xargs -I{} rm -rf /{}: what ls lists of a directory, put back below it.
+	if !recursive {
+		return elsewhere, ""
+	}
+	for _, w := range operands {
+		if !w.Literal || !strings.Contains(w.Value, mark) {
+			continue
+		}
+		for j := range operands { // the text shows what is put in
+			if operands[j].Span == c.Span && operands[j] != w {
+				if at, shown := k.judgePath(c, strings.ReplaceAll(w.Value, mark, operands[j].Value), true); at != elsewhere {
+					return at, shown
+				}
+			}
+		}
+		for _, p := range list.PipeFrom {
+			if from := &k.s.Calls[p]; program(from) == "ls" {
+				if at, shown := k.judgePath(c, strings.ReplaceAll(w.Value, mark, "*"), true); at >= rootList {
+					return at, shown
+				}
+			}
+		}
+	}
+	return elsewhere, ""
+}
+
+// replacement is the string that xargs -I replaces; parallel replaces {}
+// only where it stands.
+func replacement(list *shell.Call) string {
+	args := list.Args()
+	o := options{args: args, takes: "adEILnPsRSJ", long: "arg-file delimiter max-args max-procs max-chars replace", stop: true}
+	for a, ok := o.next(); ok && !a.operand(); a, ok = o.next() {
+		switch {
+		case (a.name == "I" || a.name == "J") && a.value != nil:
+			return a.value.Value
+		case a.name == "i" && !a.long:
+			if o.cluster != "" {
+				return o.cluster
+			}
+			return "{}"
+		case a.name == "replace":
+			if a.value != nil && a.value.Value != "" {
+				return a.value.Value
+			}
+			return "{}"
+		}
+	}
+	if program(list) == "parallel" {
+		for j := range args {
+			if strings.Contains(args[j].Value, "{}") {
+				return "{}"
+			}
+		}
+	}
+	return ""
+}
+
+// listing judges the names that calls print: find without a test, fd without a
+// pattern, ls. Filters between them and the reader end the search, but sort and
+// its kin pass every line on.
+func (k *checker) listing(c *shell.Call, from []int, recursive bool, depth int) (place, string) {
+	if depth > 8 || len(from) > 64 {
+		return elsewhere, ""
+	}
+	for _, j := range from {
+		p := &k.s.Calls[j]
+		var at place
+		var shown string
+		switch program(p) {
+		case "find", "gfind", "bfs":
+			at, shown = k.printed(p)
+		case "fd", "fdfind":
+			at, shown = k.fdStart(p)
+		case "ls", "gls", "dir":
+			if recursive {
+				at, shown = k.listed(c, p)
+			}
+		case "sort", "tac", "cat", "tee", "tr", "rev", "nl", "uniq", "stdbuf", "pv":
+			at, shown = k.listing(c, p.PipeFrom, recursive, depth+1)
+		}
+		if at != elsewhere {
+			return at, shown
+		}
+	}
+	return elsewhere, ""
+}
+
+// printed judges the names that find prints.
+func (k *checker) printed(p *shell.Call) (place, string) {
+	starts, expr := findStarts(p.Args())
+	at, shown := k.start(p, starts)
+	if at == elsewhere {
+		return elsewhere, ""
+	}
+	explicit, narrow := false, true
+	f := finder{expr: expr}
+	for f.next() {
+		switch f.action {
+		case "-print", "-print0", "-printf":
+			explicit = true
+			narrow = narrow && f.narrow
+		case "":
+			if !explicit {
+				narrow = f.narrow
+			}
+		}
+	}
+	if narrow {
+		return elsewhere, ""
+	}
+	return at, shown
+}
+
+// listed judges the names that ls prints: paths with -d, else names that mean
+// something only in the same directory.
+func (k *checker) listed(c, p *shell.Call) (place, string) {
+	o := options{args: p.Args(), takes: "ITw", long: "ignore hide block-size"}
+	itself := false
+	var operands []*shell.Word
+	for a, ok := o.next(); ok; a, ok = o.next() {
+		if a.operand() {
+			operands = append(operands, a.value)
+		}
+		itself = itself || a.is('d', "directory")
+	}
+	if itself {
+		for _, w := range operands {
+			if at, shown := k.judge(p, w); at != elsewhere {
+				return at, shown
+			}
+		}
+		return elsewhere, ""
+	}
+	if len(operands) == 0 {
+		return k.judgePath(c, "*", true)
+	}
+	for _, w := range operands {
+		if k.below(p.Dir, known(w)) == c.Dir && c.Dir != "" {
+			return k.judgePath(c, "*", true)
+		}
+	}
+	return elsewhere, ""
+}
+
+// fdStart judges the paths of an fd without a pattern, extension, size or age.
+func (k *checker) fdStart(list *shell.Call) (place, string) {
+	o := options{args: list.Args(), takes: "deEtScjoxX", long: "max-depth min-depth exact-depth extension exclude type size color threads owner " +
+		"changed-within changed-before newer older base-directory search-path format max-results exec exec-batch", stop: false}
+	seenPattern := false
+	var paths []shell.Word
+	for a, ok := o.next(); ok; a, ok = o.next() {
+		if a.is('x', "exec") && len(a.name) != 2 || a.is('X', "exec-batch") {
+			break
+		}
+		switch {
+		case a.operand() && !seenPattern:
+			seenPattern = true
+			if v := known(a.value); v != "" && v != "." && v != "^" && !matchesAll(v) {
+				return elsewhere, ""
+			}
+		case a.operand():
+			paths = append(paths, *a.value)
+		case a.is('e', "extension"), a.is('S', "size"), a.long && (strings.HasPrefix(a.name, "changed") || a.name == "newer" || a.name == "older"):
+			return elsewhere, ""
+		case a.name == "search-path" && a.value != nil:
+			paths = append(paths, *a.value)
+		case a.name == "base-directory" && a.value != nil:
+			return k.judge(list, a.value)
+		}
+	}
+	return k.start(list, paths)
+}

@@ -1,0 +1,169 @@
+package guard
+
+import (
+	"strings"
+
+	"github.com/sbx-run/sbx/shell"
+)
+
+// power judges programs that power the host off or reboot it, and reports
+// whether the name is one of them.
+func (k *checker) power(i int, c *shell.Call, name string) bool {
+	off, words := false, spelled(c, firstOperand(c))
+	switch name {
+	case "shutdown":
+		off = !hasOption(c, "t", "", 'c', "") && !hasOption(c, "t", "", 'k', "") && !hasLong(c, "help") && !hasLong(c, "version") && !hasLong(c, "show")
+	case "reboot", "halt", "poweroff", "fastboot", "fasthalt":
+		off = !hasOption(c, "", "", 'w', "wtmp-only") && !hasLong(c, "help") && !hasLong(c, "version")
+		if name == "fastboot" { // Android's flashing tool has the name too
+			off = false
+		}
+	case "init", "runit-init":
+		v := firstOperand(c)
+		off = v == "0" || v == "6"
+	case "telinit":
+		v := firstOperand(c)
+		off = len(v) == 1 && strings.IndexByte("0123456sS", v[0]) >= 0
+	case "openrc-shutdown":
+		off = !hasLong(c, "help")
+	case "systemctl":
+		off = systemctl(c)
+	case "loginctl":
+		v := firstOperand(c)
+		off = v == "poweroff" || v == "reboot" || v == "halt"
+	case "kexec":
+		off = hasOption(c, "lpt", "", 'e', "exec") || hasOption(c, "", "", 0, "force")
+	case "rtcwake":
+		off = hasValue(c, "mdst", "mode seconds time date device", 'm', "mode", "off")
+	case "gnome-session-quit":
+		off = hasLong(c, "power-off") || hasLong(c, "reboot")
+	case "xfce4-session-logout":
+		off = hasOption(c, "", "", 'h', "halt") || hasOption(c, "", "", 'r', "reboot")
+	case "dbus-send", "busctl", "gdbus", "qdbus":
+		off = busCall(c)
+	case "osascript":
+		off = appleScript(c)
+	default:
+		return false
+	}
+	if off && !k.shadowed(i, c, name) {
+		k.report(wayPower, i, "", words)
+	}
+	return true
+}
+
+// shadowed reports whether a name is no program of the system here: a
+// function of the text, or a file of the workspace.
+func (k *checker) shadowed(i int, c *shell.Call, name string) bool {
+	v := known(&c.Words[0])
+	if strings.IndexByte(v, '/') >= 0 {
+		var buf [24]element
+		p, ok := elements(c.Dir, v, false, buf[:])
+		return !ok || k.inside(p)
+	}
+	for _, by := range c.Carriers {
+		if by.Via == shell.ViaArgv { // sudo and env know no functions
+			return false
+		}
+	}
+	for n := range k.s.Funcs {
+		f := &k.s.Funcs[n]
+		if f.Name == name && f.Span.Start <= c.Span.Start {
+			return !k.unsetFunction(name)
+		}
+	}
+	return false
+}
+
+func (k *checker) unsetFunction(name string) bool {
+	for j := range k.s.Calls {
+		if c := &k.s.Calls[j]; c.Name() == "unset" && hasWord(c, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func firstOperand(c *shell.Call) string {
+	o := options{args: c.Args(), takes: "Hpqt", long: "host machine property type state output signal lines root image preset-mode job-mode message reboot-argument when"}
+	for a, ok := o.next(); ok; a, ok = o.next() {
+		if a.operand() {
+			return known(a.value)
+		}
+	}
+	return ""
+}
+
+func hasLong(c *shell.Call, name string) bool { return hasWord(c, "--"+name) }
+
+func hasValue(c *shell.Call, takes, long string, short byte, name, value string) bool {
+	o := options{args: c.Args(), takes: takes, long: long}
+	for a, ok := o.next(); ok; a, ok = o.next() {
+		if !a.operand() && a.is(short, name) && a.value != nil && known(a.value) == value {
+			return true
+		}
+	}
+	return false
+}
+
+// systemctl reports whether the verb ends the session of the host: another
+// host (-H) and a container (-M) are not this one.
+func systemctl(c *shell.Call) bool {
+	o := options{args: c.Args(), takes: "HMpqtnosP", long: "host machine property type state output signal lines root image preset-mode job-mode message reboot-argument when"}
+	verb, unit := "", ""
+	for a, ok := o.next(); ok; a, ok = o.next() {
+		switch {
+		case a.operand() && verb == "":
+			verb = known(a.value)
+		case a.operand() && unit == "":
+			unit = known(a.value)
+		case a.name == "H" || a.name == "M" || a.name == "host" || a.name == "machine" || a.name == "help" || a.name == "dry-run" || a.name == "version":
+			return false
+		case a.name == "when" && a.value != nil && (a.value.Value == "show" || a.value.Value == "cancel" || a.value.Value == ""):
+			return false
+		}
+	}
+	switch verb {
+	case "poweroff", "reboot", "halt", "kexec", "soft-reboot":
+		return true
+	case "start", "isolate", "restart":
+		switch strings.TrimSuffix(unit, ".target") {
+		case "poweroff", "reboot", "halt", "kexec", "shutdown", "soft-reboot", "runlevel0", "runlevel6":
+			return strings.HasSuffix(unit, ".target")
+		}
+		switch unit {
+		case "systemd-poweroff.service", "systemd-reboot.service", "systemd-halt.service", "systemd-kexec.service", "ctrl-alt-del.target":
+			return true
+		}
+	}
+	return false
+}
+
+// busCall reports whether a D-Bus call asks login1 or its relatives to power
+// off.
+func busCall(c *shell.Call) bool {
+	manager := false
+	for _, w := range c.Args() {
+		manager = manager || strings.Contains(w.Value, "login1") || strings.Contains(w.Value, "ConsoleKit") || strings.Contains(w.Value, "systemd1")
+	}
+	if !manager {
+		return false
+	}
+	for _, w := range c.Args() {
+		switch w.Value[strings.LastIndexByte(w.Value, '.')+1:] {
+		case "PowerOff", "Reboot", "Halt", "KExec", "Stop", "Restart", "PowerOffWithFlags", "RebootWithFlags", "HaltWithFlags", "SoftReboot":
+			return true
+		}
+	}
+	return false
+}
+
+func appleScript(c *shell.Call) bool {
+	for _, w := range c.Args() {
+		v := strings.ToLower(w.Value)
+		if strings.HasPrefix(v, "tell app") && (strings.HasSuffix(v, "to shut down") || strings.HasSuffix(v, "to restart")) {
+			return true
+		}
+	}
+	return false
+}
