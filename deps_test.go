@@ -62,8 +62,12 @@ var rooms = []room{
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
 	{
-		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/filter", "sandbox/proc"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/filter", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend",
+	},
+	{
+		dir: "sandbox/spawn", modules: []string{sysModule}, light: true,
+		why: "a table of system calls and a pid 1: it knows nothing of what they are for",
 	},
 	{
 		dir: "sandbox/filter", light: true,

@@ -1,0 +1,123 @@
+//go:build linux && amd64
+
+package spawn
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Indices that pid 1 reports on the error pipe.
+const (
+	initExec  = 2000
+	initClone = 2001
+)
+
+// endMark stands behind the code of pid 1.
+var endMark = []byte("sbx-end!")
+
+// maxInit bounds the search for endMark.
+const maxInit = 4096
+
+// initImage wraps the code of pid 1 into a static ELF file: one read-execute
+// segment, and a stack that is not executable.
+func initImage() ([]byte, error) {
+	code := unsafe.Slice((*byte)(unsafe.Pointer(codePointer())), maxInit)
+	n := bytes.Index(code, endMark)
+	if n < 0 {
+		return nil, errors.New("code of pid 1 has no end")
+	}
+	const (
+		base   = 0x400000
+		header = 64 + 2*56
+		align  = 1 << 16
+	)
+	var b bytes.Buffer
+	le := func(v any) { _ = binary.Write(&b, binary.LittleEndian, v) }
+	size := uint64(header + n)
+	b.WriteString("\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00")
+	le([]uint16{2, elfMachine})
+	le(uint32(1))
+	le([]uint64{base + header, 64, 0})
+	le(uint32(0))
+	le([]uint16{64, 56, 2, 0, 0, 0})
+	le([]uint32{1, 5}) // PT_LOAD, R|X
+	le([]uint64{0, base, base, size, size, align})
+	le([]uint32{0x6474e551, 6}) // PT_GNU_STACK, R|W
+	le([]uint64{0, 0, 0, 0, 0, 16})
+	b.Write(code[:n])
+	return b.Bytes(), nil
+}
+
+//go:nocheckptr
+func codePointer() *byte { return *(**byte)(unsafe.Pointer(&[1]uintptr{initAddr()})) }
+
+// Init is the program of pid 1 as a sealed anonymous file. It may be used by
+// many runs at once.
+type Init struct{ FD int }
+
+// NewInit makes the file. It is closed by Close.
+func NewInit() (*Init, error) {
+	image, err := initImage()
+	if err != nil {
+		return nil, err
+	}
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	fd, err := unix.MemfdCreate("sbx-init", flags|unix.MFD_EXEC)
+	if errors.Is(err, unix.EINVAL) { // a kernel before 6.3 does not know MFD_EXEC
+		fd, err = unix.MemfdCreate("sbx-init", flags)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make anonymous file for pid 1: %w", err)
+	}
+	if n, err := unix.Write(fd, image); err != nil || n != len(image) {
+		unix.Close(fd)
+		return nil, fmt.Errorf("write pid 1 (%d of %d bytes): %w", n, len(image), err)
+	}
+	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("seal pid 1: %w", err)
+	}
+	return &Init{fd}, nil
+}
+
+// Close gives the file back.
+func (i *Init) Close() error { return unix.Close(i.FD) }
+
+// letters writes n nibbles of v, most significant first, from A on.
+func letters(v uint64, n int) string {
+	b := make([]byte, n)
+	for i := n - 1; i >= 0; i-- {
+		b[i] = 'A' + byte(v&15)
+		v >>= 4
+	}
+	return string(b)
+}
+
+// Exec appends the last steps: pid 1 is executed and starts path with argv and
+// env. The three descriptors are the child's ends of the error pipe, of the
+// lifeline (read end), and of the status pipe; pid 1 closes them on exec.
+func (p *Plan) Exec(i *Init, errfd, lifeline, status int, mask uint64, path string, argv, env []string) {
+	args := append([]string{
+		"sbx-init", letters(uint64(errfd), 4) + letters(uint64(lifeline), 4) + letters(uint64(status), 4) + letters(mask, 16), path,
+	}, argv...)
+	p.Call("execute pid 1", unix.SYS_EXECVEAT, []uintptr{
+		uintptr(i.FD), p.Str(""), p.vector(args), p.vector(env), unix.AT_EMPTY_PATH,
+	})
+}
+
+// vector keeps a NULL-terminated array of strings.
+func (p *Plan) vector(list []string) uintptr {
+	v := make([]uintptr, len(list)+1)
+	for i, s := range list {
+		v[i] = p.Str(s)
+	}
+	p.keep = append(p.keep, v)
+	return uintptr(unsafe.Pointer(&v[0]))
+}

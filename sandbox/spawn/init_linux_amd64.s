@@ -1,0 +1,228 @@
+#include "textflag.h"
+
+// The code of pid 1, copied at run time into an ELF file of its own: it must be
+// position independent, and it has neither Go's registers nor a Go stack. All
+// signals are blocked for its whole life, so memory below SP is its own.
+//
+// argv[1] is errfd, lifeline, statusfd (4 letters each) and the signal mask of
+// the command (16 letters), a letter from A on per nibble. argv[2] is the file
+// to execute, argv[3…] its argv.
+//
+// R9 stack at entry · R12 errfd · R13 lifeline · R14 mask, then the command's
+// pid · R15 statusfd · BX signalfd
+TEXT ·initCode(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ	SP, R9
+	MOVQ	16(R9), SI
+	XORL	R12, R12
+	MOVL	$4, CX
+errfd:
+	SHLQ	$4, R12
+	MOVBLZX	(SI), AX
+	SUBL	$65, AX
+	ORQ	AX, R12
+	INCQ	SI
+	DECL	CX
+	JNE	errfd
+	XORL	R13, R13
+	MOVL	$4, CX
+lifeline:
+	SHLQ	$4, R13
+	MOVBLZX	(SI), AX
+	SUBL	$65, AX
+	ORQ	AX, R13
+	INCQ	SI
+	DECL	CX
+	JNE	lifeline
+	XORL	R15, R15
+	MOVL	$4, CX
+statusfd:
+	SHLQ	$4, R15
+	MOVBLZX	(SI), AX
+	SUBL	$65, AX
+	ORQ	AX, R15
+	INCQ	SI
+	DECL	CX
+	JNE	statusfd
+	XORL	R14, R14
+	MOVL	$16, CX
+mask:
+	SHLQ	$4, R14
+	MOVBLZX	(SI), AX
+	SUBL	$65, AX
+	ORQ	AX, R14
+	INCQ	SI
+	DECL	CX
+	JNE	mask
+
+	MOVQ	$-1, AX
+	MOVQ	AX, -8(R9)
+	MOVQ	R14, -16(R9)
+	MOVL	$14, AX			// rt_sigprocmask(SIG_SETMASK, all)
+	MOVL	$2, DI
+	LEAQ	-8(R9), SI
+	XORL	DX, DX
+	MOVL	$8, R10
+	SYSCALL
+	MOVL	$157, AX		// prctl(PR_SET_PDEATHSIG, SIGKILL): the exec may have cleared it
+	MOVL	$1, DI
+	MOVL	$9, SI
+	XORL	DX, DX
+	XORL	R10, R10
+	XORL	R8, R8
+	SYSCALL
+	MOVL	$157, AX		// prctl(PR_SET_DUMPABLE, 0): /proc/1 is closed to the command
+	MOVL	$4, DI
+	XORL	SI, SI
+	SYSCALL
+	MOVL	$72, AX			// fcntl(F_SETFD, FD_CLOEXEC) for the three pipes
+	MOVQ	R12, DI
+	MOVL	$2, SI
+	MOVL	$1, DX
+	SYSCALL
+	MOVL	$72, AX
+	MOVQ	R13, DI
+	SYSCALL
+	MOVL	$72, AX
+	MOVQ	R15, DI
+	SYSCALL
+	MOVL	$289, AX		// signalfd4(-1, all, SFD_CLOEXEC|SFD_NONBLOCK)
+	MOVQ	$-1, DI
+	LEAQ	-8(R9), SI
+	MOVL	$8, DX
+	MOVL	$0x80800, R10
+	SYSCALL
+	MOVQ	AX, BX
+	MOVL	$56, AX			// clone(CLONE_VM|CLONE_VFORK|SIGCHLD)
+	MOVL	$0x4111, DI
+	XORL	SI, SI
+	XORL	DX, DX
+	XORL	R10, R10
+	XORL	R8, R8
+	SYSCALL
+	TESTQ	AX, AX
+	JEQ	child
+	CMPQ	AX, $0xfffffffffffff001
+	JCC	noclone
+	MOVQ	AX, R14
+
+	MOVL	$292, AX		// dup3: lifeline 0, signals 1, status 2; the rest is closed, so
+	MOVQ	R13, DI			// that pipes end when the command closes them
+	XORL	SI, SI
+	XORL	DX, DX
+	SYSCALL
+	MOVL	$292, AX
+	MOVQ	BX, DI
+	MOVL	$1, SI
+	SYSCALL
+	MOVL	$292, AX
+	MOVQ	R15, DI
+	MOVL	$2, SI
+	SYSCALL
+	MOVL	$436, AX		// close_range(3, ~0)
+	MOVL	$3, DI
+	MOVL	$0xffffffff, SI
+	XORL	DX, DX
+	SYSCALL
+
+wait:
+	MOVQ	$0x100000000, AX	// {fd 0, POLLIN}, {fd 1, POLLIN}
+	MOVQ	AX, -48(R9)
+	INCQ	AX
+	MOVQ	AX, -40(R9)
+	MOVL	$7, AX			// poll
+	LEAQ	-48(R9), DI
+	MOVL	$2, SI
+	MOVQ	$-1, DX
+	SYSCALL
+	CMPW	-42(R9), $0		// the lifeline hung up: who started us is gone
+	JNE	gone
+	XORL	AX, AX			// read(signalfd)
+	MOVL	$1, DI
+	LEAQ	-256(R9), SI
+	MOVL	$128, DX
+	SYSCALL
+	CMPQ	AX, $128
+	JNE	wait
+	MOVL	-256(R9), SI		// ssi_signo
+	CMPL	SI, $17
+	JEQ	reap
+	MOVL	-248(R9), AX		// ssi_code: made by the kernel, the terminal sent it to all
+	TESTL	AX, AX
+	JGT	wait
+	MOVL	-244(R9), AX		// ssi_pid: sent from inside
+	TESTL	AX, AX
+	JNE	wait
+	MOVL	$62, AX			// kill(command)
+	MOVQ	R14, DI
+	SYSCALL
+	JMP	wait
+
+reap:
+	MOVL	$61, AX			// wait4(-1, WNOHANG)
+	MOVQ	$-1, DI
+	LEAQ	-24(R9), SI
+	MOVL	$1, DX
+	XORL	R10, R10
+	SYSCALL
+	TESTQ	AX, AX
+	JLE	wait
+	CMPQ	AX, R14
+	JNE	reap
+	MOVL	$1, AX			// write the wait status
+	MOVL	$2, DI
+	LEAQ	-24(R9), SI
+	MOVL	$4, DX
+	SYSCALL
+	MOVL	-24(R9), DI
+	MOVL	DI, AX
+	ANDL	$127, AX
+	JNE	signaled
+	SHRL	$8, DI
+	ANDL	$255, DI
+	JMP	exit
+signaled:
+	ADDL	$128, AX
+	MOVL	AX, DI
+exit:
+	MOVL	$231, AX		// exit_group
+	SYSCALL
+	INT	$3
+gone:
+	MOVL	$137, DI
+	JMP	exit
+
+child:
+	MOVL	$14, AX			// rt_sigprocmask(SIG_SETMASK, the command's)
+	MOVL	$2, DI
+	LEAQ	-16(R9), SI
+	XORL	DX, DX
+	MOVL	$8, R10
+	SYSCALL
+	MOVQ	0(R9), DX		// envp stands behind argv
+	LEAQ	16(R9)(DX*8), DX
+	MOVQ	24(R9), DI
+	LEAQ	32(R9), SI
+	MOVL	$59, AX			// execve
+	SYSCALL
+	MOVL	$2000, CX
+	JMP	failed
+noclone:
+	MOVL	$2001, CX
+failed:
+	NEGQ	AX
+	MOVQ	CX, -280(R9)
+	MOVQ	AX, -272(R9)
+	MOVL	$1, AX			// write index and errno
+	MOVQ	R12, DI
+	LEAQ	-280(R9), SI
+	MOVL	$16, DX
+	SYSCALL
+	MOVL	$127, DI
+	JMP	exit
+	BYTE	$0x73; BYTE $0x62; BYTE $0x78; BYTE $0x2d; BYTE $0x65; BYTE $0x6e; BYTE $0x64; BYTE $0x21
+
+// func initAddr() uintptr
+TEXT ·initAddr(SB), NOSPLIT, $0-8
+	LEAQ	·initCode(SB), AX
+	MOVQ	AX, ret+0(FP)
+	RET
