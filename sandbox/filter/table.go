@@ -179,3 +179,8 @@ func NoNetRules() []Rule {
 		{Calls: "socket", When: []Cond{above(0, familyUnix)}, Answer: NotPermitted, Why: "the network is off; Landlock would leave UDP, fast open and multipath TCP"},
 	}
 }
+
+// ShieldedCalls are those that ThreadShield looks at.
+func ShieldedCalls() []Rule {
+	return []Rule{{Calls: "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo", Answer: NotPermitted, Why: "signals aimed at the thread of the starter"}}
+}

@@ -5,7 +5,6 @@
 package main
 
 import (
-	"encoding/binary"
 	"flag"
 	"fmt"
 	"io"
@@ -41,17 +40,13 @@ func generate(out string) error {
 		audit uint32 // AUDIT_ARCH_…
 	}{{"amd64", seccomp.ArchAMD64, 0xc000003e}, {"arm64", seccomp.ArchARM64, 0xc00000b7}}
 	for _, a := range arches {
-		refused, err := refusals(a.arch, filter.Calls())
+		numbers, err := triage(a.arch, a.audit)
 		if err != nil {
 			return fmt.Errorf("number calls: %w", err)
 		}
-		known, err := compile(a.arch, append(refused, filter.Args()...))
+		args, err := compile(a.arch, filter.Args())
 		if err != nil {
-			return fmt.Errorf("compile base: %w", err)
-		}
-		unknown, err := unnamed(a.arch, a.audit)
-		if err != nil {
-			return fmt.Errorf("number calls: %w", err)
+			return fmt.Errorf("compile args: %w", err)
 		}
 		nounix, err := compile(a.arch, filter.NoUnixRules())
 		if err != nil {
@@ -64,7 +59,7 @@ func generate(out string) error {
 		for _, p := range []struct {
 			name string
 			code []byte
-		}{{filter.Base, filter.Chain(unknown, known)}, {filter.NoUnix, nounix}, {filter.NoNet, nonet}} {
+		}{{filter.Base, filter.Join(numbers, args)}, {filter.NoUnix, nounix}, {filter.NoNet, nonet}} {
 			file := filepath.Join(out, p.name+"_"+a.name+".bpf")
 			if err := os.WriteFile(file, p.code, 0o644); err != nil {
 				return err
@@ -72,82 +67,6 @@ func generate(out string) error {
 		}
 	}
 	return nil
-}
-
-// newestNumber is the last call that libseccomp 2.5.4 knows. The table answers
-// ENOSYS to everything above it.
-const newestNumber = 450
-
-// refusals keeps the rows that do not allow, and adds one for every call that
-// has a name and no row: the table lists what is allowed, a program that lists
-// what is refused is a third as long, and every process pays for the length.
-func refusals(arch seccomp.ScmpArch, calls []filter.Rule) ([]filter.Rule, error) {
-	var rules []filter.Rule
-	listed := map[string]bool{}
-	for _, r := range calls {
-		for name := range strings.FieldsSeq(r.Calls) {
-			listed[name] = true
-			call, err := seccomp.GetSyscallFromNameByArch(name, arch)
-			if r.Answer == filter.Allow && err != nil {
-				return nil, fmt.Errorf("call %q: %w", name, err)
-			}
-			if r.Answer != filter.Allow && err == nil && call >= 0 && call <= newestNumber {
-				rules = append(rules, filter.Rule{Calls: name, Answer: r.Answer})
-			}
-		}
-	}
-	for n := seccomp.ScmpSyscall(0); n <= newestNumber; n++ {
-		if name, err := n.GetNameByArch(arch); err == nil && !listed[name] {
-			rules = append(rules, filter.Rule{Calls: name, Answer: filter.NotImplemented})
-		}
-	}
-	return rules, nil
-}
-
-// unnamed makes the program that answers ENOSYS to every number without a name:
-// above the newest, and in the holes of an architecture. libseccomp has no
-// ranges and cannot be given a number of another architecture.
-func unnamed(arch seccomp.ScmpArch, audit uint32) ([]byte, error) {
-	var code []byte
-	add := func(op uint16, yes, no byte, k uint32) {
-		code = binary.LittleEndian.AppendUint16(code, op)
-		code = append(code, yes, no)
-		code = binary.LittleEndian.AppendUint32(code, k)
-	}
-	const (
-		load    = 0x20 // BPF_LD | BPF_W | BPF_ABS
-		equal   = 0x15 // BPF_JMP | BPF_JEQ | BPF_K
-		atLeast = 0x35 // BPF_JMP | BPF_JGE | BPF_K
-		ret     = 0x06 // BPF_RET | BPF_K
-		allow   = 0x7fff0000
-		enosys  = 0x00050000 | uint32(syscall.ENOSYS)
-		x32     = 0x40000000 // killed by the program that follows
-	)
-	add(load, 0, 0, 4)
-	add(equal, 1, 0, audit)
-	add(ret, 0, 0, allow) // the program that follows kills it
-	add(load, 0, 0, 0)
-	named := func(n seccomp.ScmpSyscall) bool {
-		_, err := n.GetNameByArch(arch)
-		return err == nil
-	}
-	for n := seccomp.ScmpSyscall(0); n <= newestNumber; n++ {
-		if named(n) {
-			continue
-		}
-		first := n
-		for n < newestNumber && !named(n+1) {
-			n++
-		}
-		add(atLeast, 0, 2, uint32(first))
-		add(atLeast, 1, 0, uint32(n)+1)
-		add(ret, 0, 0, enosys)
-	}
-	add(atLeast, 0, 2, newestNumber+1)
-	add(atLeast, 1, 0, x32)
-	add(ret, 0, 0, enosys)
-	add(ret, 0, 0, allow)
-	return code, nil
 }
 
 // compile makes one program that allows what no rule refuses.
@@ -214,18 +133,21 @@ func add(f *seccomp.ScmpFilter, r filter.Rule) error {
 }
 
 func answer(a filter.Answer) seccomp.ScmpAction {
-	errno := map[filter.Answer]syscall.Errno{
+	if a == filter.Allow {
+		return seccomp.ActAllow
+	}
+	return seccomp.ActErrno.SetReturnCode(int16(errno(a)))
+}
+
+func errno(a filter.Answer) syscall.Errno {
+	return map[filter.Answer]syscall.Errno{
 		filter.NotImplemented:    syscall.ENOSYS,
 		filter.NotPermitted:      syscall.EPERM,
 		filter.NotSupported:      syscall.ENOTSUP,
 		filter.FamilyUnsupported: syscall.EAFNOSUPPORT,
 		filter.Denied:            syscall.EACCES,
 		filter.Invalid:           syscall.EINVAL,
-	}
-	if a == filter.Allow {
-		return seccomp.ActAllow
-	}
-	return seccomp.ActErrno.SetReturnCode(int16(errno[a]))
+	}[a]
 }
 
 func conditions(when []filter.Cond) ([]seccomp.ScmpCondition, error) {
