@@ -8,11 +8,15 @@ func Parse(text string, d Dialect) *Script { return ParseAt(text, d, Where{}) }
 // ParseAt reads a text as it would run at a place. It never fails: what could
 // not be read is in Unknown, and the first syntax error in Err.
 func ParseAt(text string, d Dialect, at Where) *Script {
+	return parseIn(text, d, at, &scope{dir: at.Cwd})
+}
+
+func parseIn(text string, d Dialect, at Where, sc *scope) *Script {
 	s := &Script{Text: text, Dialect: d, Where: at}
 	if strings.IndexByte(text, '\r') >= 0 || strings.IndexByte(text, 0) >= 0 {
 		noteControlBytes(s)
 	}
-	w := &walker{r: &reader{s: s}, sc: &scope{dir: at.Cwd}, text: text}
+	w := &walker{r: &reader{s: s}, sc: sc, text: text}
 	if len(text) > maxText {
 		s.Unknown = append(s.Unknown, Unknown{Span{0, 0}, "too long to be read"})
 		return s
