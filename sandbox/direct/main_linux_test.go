@@ -53,6 +53,7 @@ type room struct {
 	*testing.T
 	dir, workspace, outside, home string
 	profile                       sandbox.Profile
+	extra                         []string // environment
 }
 
 func newRoom(t *testing.T) *room {
@@ -149,7 +150,7 @@ func (r *room) run(s sandbox.Session, argv ...string) (string, sandbox.Result) {
 }
 
 func (r *room) env() []string {
-	return append(direct.Environment(), "SBX_ACT=1", "HOME="+r.home, "TMPDIR="+r.workspace, "GOCACHE="+r.workspace+"/gocache",
+	return append(append(direct.Environment(), r.extra...), "SBX_ACT=1", "HOME="+r.home, "TMPDIR="+r.workspace, "GOCACHE="+r.workspace+"/gocache",
 		"GOPATH="+r.workspace+"/gopath", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "XDG_CACHE_HOME="+r.workspace+"/cache", "PATH="+os.Getenv("PATH"),
 		"npm_config_cache="+r.workspace+"/npm", "npm_config_update_notifier=false")
 }

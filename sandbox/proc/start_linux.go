@@ -13,7 +13,7 @@ import (
 // child is a started command and the thread that started it.
 type child struct {
 	pid     int
-	release func() // ends the thread; after that PDEATHSIG no longer holds
+	release func() // ends what start left behind; after that PDEATHSIG no longer holds
 }
 
 // start runs the command from a thread of its own. What Prepare does to that
@@ -57,14 +57,20 @@ func start(j Job, path string, files []*os.File) (child, error) {
 	ownThread(func() {
 		r := startHere(j, path, attr)
 		started <- r
-		if r.err == nil && j.Supervisor {
+		if j.Supervisor {
 			<-hold
 		}
 	})
 	r := <-started
+	settled := make(chan struct{})
 	if j.Prepare != nil && !j.Supervisor {
-		waitThread(r.tid)
-		showMemory()
+		go func() {
+			waitThread(r.tid)
+			showMemory()
+			close(settled)
+		}()
+	} else {
+		close(settled)
 	}
 	runtime.KeepAlive(files)
 	if r.err == nil && j.NoCore && !j.Supervisor {
@@ -72,7 +78,14 @@ func start(j Job, path string, files []*os.File) (child, error) {
 		// processes, and ours must stay as they are.
 		_ = unix.Prlimit(r.pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
 	}
-	return child{pid: r.pid, release: sync.OnceFunc(func() { close(hold) })}, r.err
+	release := func() {
+		close(hold)
+		<-settled
+	}
+	if r.err != nil {
+		release()
+	}
+	return child{r.pid, release}, r.err
 }
 
 type startResult struct {
