@@ -1,0 +1,186 @@
+package sbx
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// caller finds the home directory and login name of the user that sbx runs as.
+func (e *Engine) caller() (home, user string) {
+	home, user = e.environ.get("HOME"), e.environ.get("USER")
+	if filepath.IsAbs(home) && user != "" {
+		return filepath.Clean(home), user
+	}
+	a, known := hostAccounts.byUID(callerUID())
+	if !filepath.IsAbs(home) {
+		home = ""
+		if known && filepath.IsAbs(a.home) {
+			home = filepath.Clean(a.home)
+		}
+	}
+	if user == "" && known {
+		user = a.name
+	}
+	return home, user
+}
+
+// tempDir is where the caller keeps temporary files.
+func (e *Engine) tempDir() string {
+	if dir := e.environ.get("TMPDIR"); filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return os.TempDir()
+}
+
+// temps are the shared temp directories, resolved.
+func (e *Engine) temps() []string {
+	return []string{realPath(e.tempDir()), realPath("/tmp"), realPath("/var/tmp")}
+}
+
+// protected are the directories of sbx's configuration and state, resolved.
+// Nothing that a command can write may hold one of them or lie in one.
+func (e *Engine) protected(who *sandbox.Identity) []string {
+	var dirs []string
+	if dir := e.environ.get("PEPE_HOME"); filepath.IsAbs(dir) {
+		dirs = append(dirs, realPath(dir))
+	} else if e.home != "" {
+		dirs = append(dirs, realPath(filepath.Join(e.home, ".pepe")))
+	}
+	if file := e.environ.get("PEPE_CONFIG"); filepath.IsAbs(file) {
+		dirs = append(dirs, filepath.Dir(realPath(file)))
+	}
+	for _, base := range e.privateBases(who) {
+		dirs = append(dirs, base.path)
+	}
+	return dirs
+}
+
+// homes are all the home directories that a workspace must not be, resolved.
+func (e *Engine) homes(dir string, who *sandbox.Identity) []string {
+	var homes []string
+	add := func(home string) {
+		if filepath.IsAbs(home) && home != "/" && home != "/nonexistent" {
+			homes = append(homes, realPath(home))
+		}
+	}
+	add(e.home)
+	if a, ok := hostAccounts.byUID(callerUID()); ok {
+		add(a.home)
+	}
+	if who != nil {
+		add(who.Home)
+	}
+	// Somebody else's home is as little a workspace as one's own.
+	for p := dir; p != filepath.Dir(p); p = filepath.Dir(p) {
+		if up := filepath.Dir(p); up == "/home" || up == "/Users" || p == "/root" {
+			add(p)
+		}
+	}
+	return homes
+}
+
+// workspace resolves the directory that a request names, decides who the
+// command runs as, and refuses what may not become writable.
+func (e *Engine) workspace(given string) (string, *sandbox.Identity, error) {
+	dir, err := resolveWorkspace(given)
+	if err != nil {
+		return "", nil, err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", nil, &WorkspaceError{Path: given, Resolved: dir, Why: whyUnresolved(dir, err)}
+	}
+	id := identify(info)
+	who := identityFor(callerUID(), id.uid, id.gid, hostAccounts)
+	ground := grounds{homes: e.homes(dir, who), temps: e.temps(), protected: e.protected(who)}
+	if err := ground.check(given, dir); err != nil {
+		return "", nil, err
+	}
+	return dir, who, nil
+}
+
+// dirIn resolves the directory a command starts in.
+func dirIn(workspace, dir string) (string, error) {
+	if dir == "" {
+		return workspace, nil
+	}
+	resolved, err := resolvePaths("directory", []string{dir})
+	if err != nil {
+		return "", err
+	}
+	if !within(resolved[0], workspace) {
+		return "", &PathError{Option: "directory", Path: dir, Why: "it is not in the workspace " + workspace}
+	}
+	return resolved[0], nil
+}
+
+// profile says what must hold for the commands of a workspace; the private
+// directories are added by the caller.
+func (e *Engine) profile(workspace, home string, who *sandbox.Identity) (sandbox.Profile, error) {
+	o := &e.options
+	p := sandbox.Profile{
+		Workspace: workspace, Network: o.Network, UnixAllow: o.AllowUnix, Identity: who,
+		Required: o.Required, Accept: o.AcceptGaps, Supervisor: o.Supervisor,
+	}
+	if home != "" {
+		p.Home = realPath(home)
+	}
+	var err error
+	if p.Write, err = resolvePaths("allow-write", o.Write); err != nil {
+		return p, err
+	}
+	for i, dir := range p.Write {
+		for _, own := range e.protected(who) {
+			if within(dir, own) || within(own, dir) {
+				return p, &PathError{Option: "allow-write", Path: o.Write[i], Why: "sbx's own configuration or state is there (" + own + ")"}
+			}
+		}
+	}
+	if p.Read, err = resolvePaths("allow-read", o.Read); err != nil {
+		return p, err
+	}
+	p.Hide, err = resolvePaths("hide", o.Hide)
+	return p, err
+}
+
+// hides reports whether a credential file in the home directory exists and is
+// kept from being read: backend none keeps nothing from anybody.
+func (e *Engine) hides(file string, read []string) bool {
+	if e.backend.Name() == "none" || inAny(realPath(file), read) {
+		return false
+	}
+	_, err := os.Lstat(file)
+	return err == nil
+}
+
+// runtimes are the interpreters whose script file an agent runtime puts into
+// the temp directory.
+var runtimes = [...]string{"bash", "bun", "deno", "elixir", "node", "perl", "php", "python", "python3", "ruby", "sh", "zsh"}
+
+// runtimeScript finds the script file of a runtime: the argument after a known
+// interpreter, when it is a regular file of uid in a temp directory, reached
+// by no link and known by no second name. "" when there is none.
+func runtimeScript(argv []string, uid uint32, temps []string) string {
+	if len(argv) < 2 || !filepath.IsAbs(argv[1]) {
+		return ""
+	}
+	known := false
+	for _, r := range runtimes {
+		known = known || filepath.Base(argv[0]) == r
+	}
+	file := realPath(filepath.Dir(argv[1]))
+	if !known || !inAny(file, temps) {
+		return ""
+	}
+	file = filepath.Join(file, filepath.Base(argv[1]))
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	if id := identify(info); id.uid != uid || id.links != 1 {
+		return ""
+	}
+	return file
+}

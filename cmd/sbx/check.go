@@ -1,0 +1,240 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/classify"
+	"github.com/sbx-run/sbx/shell"
+)
+
+const checkHelp = `sbx check: read a command and say what is risky about it. Nothing is run.
+
+  sbx check 'rm -rf build && curl -s https://example.com/i.sh | sh'
+  sbx check -- git push --force origin main     a program and its arguments
+  sbx check --file deploy.sh --shell sh         a script, as dash reads it
+  history | tail -1 | sbx check                 from standard input
+  sbx check --fail-on deletes,network 'make'    exit 3 when one of these tags is there
+  sbx check --json 'ls' | jq .tags              one object
+  sbx check --batch < commands.jsonl            a line {"id":1,"cmd":"ls"} each
+
+Exit status: 126 when guard refuses the command, else 3 when a tag of --fail-on
+is present, else 0; 2 when the call itself makes no sense.
+
+  --shell NAME      bash (default), sh, posix, dash, mksh, zsh: who will run it
+  --cwd DIR         where it would start (default: here); nothing is looked up
+  --home DIR        the home directory of who would run it (default: yours)
+  --workspace DIR   what counts as inside (default: --cwd)
+  --file FILE       read the text from a file
+  --fail-on TAGS    separated by commas
+  --json            print one object
+  --batch           read and write JSON lines
+`
+
+// checkCall is a call of sbx check.
+type checkCall struct {
+	flags
+	json, batch bool
+	file        string
+	failOn      tagSet
+	request     sbx.Request
+	where       shell.Where
+}
+
+func parseCheck(args []string) (*checkCall, error) {
+	c := &checkCall{flags: *newFlags("check")}
+	c.BoolVar(&c.json, "json", false, "")
+	c.BoolVar(&c.batch, "batch", false, "")
+	c.StringVar(&c.file, "file", "", "")
+	c.StringVar(&c.where.Cwd, "cwd", "", "")
+	c.StringVar(&c.where.Home, "home", "", "")
+	c.StringVar(&c.where.Workspace, "workspace", "", "")
+	c.Var(&c.failOn, "fail-on", "")
+	c.Var((*dialect)(&c.request.Dialect), "shell", "")
+	if err := c.parse(args); err != nil {
+		return nil, err
+	}
+	for _, dir := range [...]struct{ flag, value string }{{"cwd", c.where.Cwd}, {"home", c.where.Home}, {"workspace", c.where.Workspace}} {
+		if dir.value != "" && !filepath.IsAbs(dir.value) {
+			return nil, usage("--"+dir.flag+" "+quote(dir.value)+": it is not an absolute path", "")
+		}
+	}
+	if c.where.Cwd == "" {
+		c.where.Cwd, _ = os.Getwd() // "" leaves relative paths undecided
+	}
+	if c.where.Home == "" {
+		c.where.Home = os.Getenv("HOME")
+	}
+	return c, nil
+}
+
+func check(s *streams, args []string) int {
+	c, err := parseCheck(args)
+	if err == nil {
+		err = c.source(s)
+	}
+	switch {
+	case errors.Is(err, errHelp):
+		fmt.Fprint(s.out, checkHelp)
+		return exitOK
+	case err != nil:
+		s.fail(err)
+		return exitUsage
+	}
+	warnOfConfig(s)
+	if c.batch {
+		return checkBatch(s, c)
+	}
+	report := sbx.Check(c.request, c.where)
+	if c.json {
+		err = writeJSON(s.out, report)
+	} else {
+		err = printReport(s.out, report)
+	}
+	if err != nil {
+		s.fail(fmt.Errorf("write report: %w", err))
+		return exitUsage
+	}
+	switch {
+	case report.Blocked():
+		return exitRefused
+	case report.Tags&classify.Tags(c.failOn) != 0:
+		return exitFound
+	}
+	return exitOK
+}
+
+// source finds the command: one operand, the arguments after "--", a file, or
+// standard input.
+func (c *checkCall) source(s *streams) error {
+	given := 0
+	for _, is := range [...]bool{len(c.operands) > 0, c.dashes, c.file != ""} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case c.batch && given > 0:
+		return usage("--batch reads commands from standard input only", "")
+	case c.batch:
+		return nil
+	case given > 1:
+		return usage("more than one command was given", "use one of: an operand, --file, -- program argument…")
+	case len(c.operands) > 1:
+		return usage("more than one operand", "quote the command as one word, or write sbx check -- "+strings.Join(c.operands, " "))
+	case c.dashes && len(c.after) == 0:
+		return usage("no program after --", "")
+	case c.dashes:
+		c.request.Argv = c.after
+		return nil
+	case c.file != "":
+		return c.readFile()
+	case len(c.operands) == 1 && c.operands[0] != "-":
+		c.request.Text = c.operands[0]
+		return nil
+	case given == 0 && isTerminal(s.in):
+		return usage("no command", "sbx check 'COMMAND', or sbx check - to type it here")
+	}
+	return c.read(s.in, "standard input")
+}
+
+func (c *checkCall) readFile() error {
+	f, err := os.Open(c.file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return c.read(f, c.file)
+}
+
+// maxText is far above what any shell is given, and bounds what a wrong file
+// name (a device, a disk image) can do.
+const maxText = 64 << 20
+
+func (c *checkCall) read(r io.Reader, name string) error {
+	text, err := io.ReadAll(io.LimitReader(r, maxText+1))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(text) > maxText {
+		return fmt.Errorf("read %s: more than %d MiB", name, maxText>>20)
+	}
+	c.request.Text = string(text)
+	return nil
+}
+
+// tagSet is the value of --fail-on.
+type tagSet classify.Tags
+
+func (t *tagSet) String() string { return classify.Tags(*t).String() }
+func (t *tagSet) Set(v string) error {
+	for _, name := range strings.Split(v, ",") {
+		tag, ok := classify.Parse(strings.TrimSpace(name))
+		if !ok {
+			names := (^classify.Tags(0)).Names()
+			hint := "the tags are: " + strings.Join(names, ", ")
+			if near := nearest(name, names); near != "" {
+				hint = "did you mean " + near + "?"
+			}
+			return &hintedError{msg: "unknown tag " + quote(name), hint: hint}
+		}
+		*t |= tagSet(tag)
+	}
+	return nil
+}
+
+// dialect is the value of --shell.
+type dialect shell.Dialect
+
+var dialectNames = []string{"bash", "sh", "posix", "dash", "mksh", "zsh"}
+
+func (d *dialect) String() string { return shell.Dialect(*d).String() }
+func (d *dialect) Set(v string) error {
+	parsed, err := shell.ParseDialect(v)
+	if err != nil || v == "" {
+		hint := "it is one of: " + strings.Join(dialectNames, ", ")
+		if near := nearest(v, dialectNames); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		return &hintedError{msg: "unknown shell", hint: hint}
+	}
+	*d = dialect(parsed)
+	return nil
+}
+
+// printReport shows the command with what was found under it.
+func printReport(w io.Writer, r sbx.Report) error {
+	var marks []mark
+	for _, v := range r.Violations {
+		marks = append(marks, mark{v.Span, "refused: " + v.Reason + " (" + v.Rule + ")"})
+	}
+	for _, f := range r.Findings {
+		marks = append(marks, mark{f.Span, f.Tag.String() + ": " + f.Why})
+	}
+	for _, u := range r.Script.Unknown {
+		if !slices.ContainsFunc(r.Findings, func(f classify.Finding) bool { return f.Span == u.Span }) {
+			marks = append(marks, mark{u.Span, "unknown: " + u.Why})
+		}
+	}
+	slices.SortStableFunc(marks, func(a, b mark) int { return a.span.Start - b.span.Start })
+	var b strings.Builder
+	printMarked(&b, r.Script.Text, marks)
+	fmt.Fprintf(&b, "tags: %s\n", r.Tags)
+	if !r.Blocked() {
+		b.WriteString("guard: allow\n")
+	}
+	for _, v := range r.Violations {
+		fmt.Fprintf(&b, "guard: block (%s): %s\n", visible(v.Rule), visible(v.Reason))
+		if v.Instead != "" {
+			fmt.Fprintf(&b, "instead: %s\n", visible(v.Instead))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+const execHelp = `sbx exec: run a program confined to one directory. No shell is added.
+
+  sbx exec -- make test                          in this directory
+  sbx exec --workspace ~/src/app -- npm ci
+  sbx exec --net on -- go mod download           with the host's network
+  sbx exec --timeout 5m -- pytest -q             124 when the time is over
+  sbx exec --allow-write /srv/cache -- ./build
+  sbx exec --dry-run -- ls                       what would be done, as JSON
+  sbx exec --result r.json -- make               what was done, as JSON
+
+Exit status: the program's own; 124 time limit; 125 not started; 126 refused, or
+not executable; 127 not found; 128+n signal n.
+` + confineHelp
+
+const runHelp = `sbx run: run a line of shell (bash) confined to one directory.
+
+  sbx run 'make && ./app --version'
+  sbx run --net on 'curl -s https://example.com | wc -c'
+  sbx run --shell sh 'echo $0'                   sh, mksh or zsh instead of bash
+
+Exit status: as for sbx exec --help.
+` + confineHelp
+
+const confineHelp = `
+  --workspace DIR     the one directory that may change (default: here)
+  --backend NAME      direct (default), or none: no isolation at all
+  --net on|off        the host's network (default: off)
+  --timeout TIME      90s, 5m; a bare number is seconds
+  --allow-write PATH  may be written too; again for more
+  --allow-read PATH   stays readable although it holds credentials
+  --hide PATH         cannot be read
+  --env NAME          let this variable through although it looks like a credential
+  --allow-unix        sockets of the unix family may be made
+  --allow-unparsed    run text that could not be read as a whole
+  --accept-gap NAME   run although this control is missing here
+  --result FD|FILE    write the result as JSON to a descriptor or file
+  --dry-run           print the plan as JSON, run nothing
+  --die-with-parent   end when the caller or the reader of the output is gone
+`
+
+// execCall is a call of sbx exec, sbx run or the wrapper.
+type execCall struct {
+	flags
+	workspace, backend string
+	result             string
+	net                choice
+	timeout            timeLimit
+	write, read, hide  list
+	env                list
+	accept             gapNames
+	allowUnix          bool
+	allowUnparsed      bool
+	dryRun             bool
+	dieWithParent      bool
+
+	wrapping bool // a runtime calls, not a person
+	request  sbx.Request
+}
+
+func newExecCall(name string) *execCall {
+	c := &execCall{flags: *newFlags(name), net: choice{words: []string{"on", "off"}}}
+	c.StringVar(&c.workspace, "workspace", "", "")
+	c.StringVar(&c.backend, "backend", "", "")
+	c.StringVar(&c.result, "result", "", "")
+	c.Var(&c.net, "net", "")
+	c.Var(&c.timeout, "timeout", "")
+	c.Var(&c.write, "allow-write", "")
+	c.Var(&c.read, "allow-read", "")
+	c.Var(&c.hide, "hide", "")
+	c.Var(&c.env, "env", "")
+	c.Var(&c.accept, "accept-gap", "")
+	c.BoolVar(&c.allowUnix, "allow-unix", false, "")
+	c.BoolVar(&c.allowUnparsed, "allow-unparsed", false, "")
+	c.BoolVar(&c.dryRun, "dry-run", false, "")
+	c.BoolVar(&c.dieWithParent, "die-with-parent", false, "")
+	return c
+}
+
+// execProgram is sbx exec.
+func execProgram(s *streams, args []string) int {
+	c := newExecCall("exec")
+	c.stops = true
+	err := c.parse(args)
+	if err == nil && len(c.after) == 0 {
+		err = usage("no program", "sbx exec [flags] -- PROGRAM ARGUMENT…")
+	}
+	c.request.Argv = c.after
+	return c.start(s, err, execHelp)
+}
+
+// runText is sbx run.
+func runText(s *streams, args []string) int {
+	c := newExecCall("run")
+	c.Var((*dialect)(&c.request.Dialect), "shell", "")
+	err := c.parse(args)
+	words := append(c.operands, c.after...)
+	switch {
+	case err != nil:
+	case len(words) == 0 || words[0] == "":
+		err = usage("no command", "sbx run 'COMMAND'")
+	case len(words) > 1:
+		err = usage("more than one operand", "quote the command as one word, or write sbx exec -- "+strings.Join(words, " "))
+	default:
+		c.request.Text = words[0]
+	}
+	return c.start(s, err, runHelp)
+}
+
+// start runs a call that was understood. Misuse is 125, not 2: every other
+// status below 124 may be the program's own.
+func (c *execCall) start(s *streams, err error, help string) int {
+	if errors.Is(err, errHelp) {
+		fmt.Fprint(s.out, help)
+		return exitOK
+	}
+	c.wrapping = c.wrapping || c.workspace == "" && isWrapped()
+	if c.wrapping && c.result == "" {
+		c.result = os.Getenv(resultVar)
+	}
+	sink, serr := openSink(c.result)
+	if err == nil {
+		err = serr
+	}
+	var result sbx.Result
+	if err != nil {
+		result = sbx.NotStarted(sbx.Options{}, err)
+	} else {
+		result, err = c.perform(s)
+	}
+	if err != nil {
+		s.report(err)
+	}
+	if c.dryRun && err == nil {
+		return exitOK
+	}
+	if werr := sink.write(result); werr != nil {
+		s.fail(werr) // the status stays the program's: it has run
+	}
+	c.remark(s, result)
+	if result.Ending == sandbox.TimedOut {
+		return exitTime
+	}
+	return result.ExitCode
+}
+
+// program is the name of what was to run.
+func (c *execCall) program() string {
+	if len(c.request.Argv) > 0 {
+		return c.request.Argv[0]
+	}
+	return c.request.Dialect.String()
+}
+
+// remark says what the exit status alone does not. A runtime takes standard
+// error for the program's, so that it gets only what went wrong.
+func (c *execCall) remark(s *streams, r sbx.Result) {
+	switch {
+	case r.Ending == sandbox.NotFound:
+		s.say("error", c.program()+": no such program")
+	case r.Ending == sandbox.NotExec:
+		s.say("error", c.program()+": not executable")
+	case r.Ending == sandbox.TimedOut && !c.wrapping:
+		s.say("error", "the time limit of "+c.timeout.String()+" is over")
+	case r.NewGaps && (!c.wrapping || isTerminal(s.err)):
+		s.say("hint", "not enforced here: "+gapList(r.Gaps)+" (sbx exec --dry-run says why; this is told once)")
+	}
+}
+
+// perform makes the engine and runs or plans the command.
+func (c *execCall) perform(s *streams) (sbx.Result, error) {
+	options, err := c.settings()
+	if err != nil {
+		return sbx.NotStarted(options, err), err
+	}
+	engine, err := sbx.New(options)
+	if err != nil {
+		return sbx.NotStarted(options, err), err
+	}
+	defer engine.Close()
+	c.request.Keep = c.env
+	c.request.Timeout = c.timeout.value
+	c.request.Stdin, c.request.Stdout, c.request.Stderr = s.in, s.out, s.err
+	if c.dryRun {
+		if err := c.plan(s, engine); err != nil {
+			return sbx.NotStarted(options, err), err
+		}
+		return sbx.Result{}, nil
+	}
+	if c.wrapping || c.dieWithParent {
+		c.request.Orphaned = watchCaller()
+	}
+	c.request.Signals = forwarded()
+	return engine.Run(context.Background(), c.request)
+}
+
+func (c *execCall) plan(s *streams, engine *sbx.Engine) error {
+	plan, err := engine.Plan(context.Background(), c.request)
+	if err != nil {
+		return err
+	}
+	return writeJSON(s.out, plan)
+}
+
+// report prints an error in the words of the output rules: what sbx decided
+// against is refused, what it could not do is an error.
+func (s *streams) report(err error) {
+	var (
+		denied    *sbx.DeniedError
+		unparsed  *sbx.UnparsedError
+		workspace *sbx.WorkspaceError
+		path      *sbx.PathError
+		gaps      *sandbox.GapError
+	)
+	switch {
+	case errors.As(err, &denied):
+		for _, v := range denied.Violations {
+			s.say("refused", fmt.Sprintf("%s: %s (rule %s)", v.Words, v.Reason, v.Rule))
+			if v.Instead != "" {
+				s.say("hint", v.Instead)
+			}
+		}
+	case errors.As(err, &unparsed), errors.As(err, &workspace), errors.As(err, &path):
+		s.say("refused", err.Error())
+	case errors.As(err, &gaps):
+		s.say("refused", err.Error())
+		for _, g := range gaps.Gaps {
+			hint := "--accept-gap " + string(g.Control) + " runs it without"
+			if g.Fix != "" {
+				hint = g.Fix + "; " + hint
+			}
+			s.say("hint", hint)
+		}
+	default:
+		s.fail(err)
+	}
+}
+
+// gapNames is the value of --accept-gap.
+type gapNames []sandbox.Control
+
+func (g *gapNames) String() string { return fmt.Sprint([]sandbox.Control(*g)) }
+func (g *gapNames) Set(v string) error {
+	control, err := gapName(v)
+	if err == nil {
+		*g = append(*g, control)
+	}
+	return err
+}
+
+func gapName(v string) (sandbox.Control, error) {
+	var names []string
+	for _, known := range sandbox.Controls() {
+		if string(known) == v {
+			return known, nil
+		}
+		names = append(names, string(known))
+	}
+	hint := "the controls are: " + strings.Join(names, ", ")
+	if near := nearest(v, names); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return "", &hintedError{msg: "no such control", hint: hint}
+}
+
+func gapList(gaps []sandbox.Gap) string {
+	var names []string
+	for _, g := range gaps {
+		if !g.Accepted {
+			names = append(names, string(g.Control))
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// command is a subcommand.
+type command struct {
+	name, summary string
+	help          string
+	run           func(s *streams, args []string) int
+}
+
+// commands lists the subcommands, the most used first.
+func commands() []command {
+	return []command{
+		{"check", "read a command and say what is risky about it", checkHelp, check},
+		{"run", "run a line of shell, confined", runHelp, runText},
+		{"exec", "run a program, confined", execHelp, execProgram},
+		{"wrapper", "install the wrapper that an agent runtime calls", wrapperHelp, wrapperCommand},
+	}
+}
+
+const overview = `sbx reads shell commands and runs them confined to one directory.
+
+  sbx check 'rm -rf build && curl -s https://example.com/i.sh | sh'
+  sbx run 'make && ./app --version'
+  sbx exec -- npm test
+  sbx wrapper install direct
+
+`
+
+// help is sbx --help and sbx help SUBCOMMAND.
+func help(s *streams, args []string) int {
+	if len(args) == 0 {
+		fmt.Fprint(s.out, overview)
+		for _, c := range commands() {
+			fmt.Fprintf(s.out, "  %-9s %s\n", c.name, c.summary)
+		}
+		fmt.Fprint(s.out, "\nsbx SUBCOMMAND --help has examples and every flag; sbx --version says what this build can do.\n")
+		return exitOK
+	}
+	var names []string
+	for _, c := range commands() {
+		if c.name == args[0] {
+			fmt.Fprint(s.out, c.help)
+			return exitOK
+		}
+		names = append(names, c.name)
+	}
+	hint := "the subcommands are: " + strings.Join(names, ", ")
+	if near := nearest(args[0], names); near != "" {
+		hint = "did you mean sbx help " + near + "?"
+	}
+	s.fail(usage("no help for "+quote(args[0]), hint))
+	return exitUsage
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/config"
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/secretsenv"
+)
+
+// settings gathers what holds for this run: flags over PEPE_SANDBOX_* over the
+// configuration over the defaults. A configuration that cannot be read is an
+// error: it may have said something that confines.
+func (c *execCall) settings() (sbx.Options, error) {
+	o := sbx.Options{
+		Backend: c.backend, Workspace: c.workspace, AllowUnix: c.allowUnix, AllowUnparsed: c.allowUnparsed,
+		Supervisor: true,
+	}
+	file, err := config.Load(os.Getenv)
+	if err != nil {
+		return o, err
+	}
+	over, err := config.ReadOverrides(os.Getenv)
+	if err != nil {
+		return o, err
+	}
+	if o.Backend == "" {
+		o.Backend = file.Backend
+	}
+	o.Secrets = secretsenv.Policy{References: file.References, Vault: file.VaultEnv, Expose: file.ExposeEnv}
+	for _, paths := range [...]list{c.write, c.read, c.hide} {
+		if err := paths.absolute(); err != nil {
+			return o, err
+		}
+	}
+	o.Write = append(file.AllowWrite, c.write...)
+	o.Read = append(file.AllowRead, c.read...)
+	o.Hide = append(file.Hide, c.hide...)
+	o.Network = c.network(over.Network, file.Network)
+	if o.AcceptGaps, err = controls("sbx.accept_gaps", file.AcceptGaps); err != nil {
+		return o, err
+	}
+	o.AcceptGaps = append(o.AcceptGaps, c.accept...)
+	if len(file.Require) > 0 {
+		more, err := controls("sbx.require", file.Require)
+		if err != nil {
+			return o, err
+		}
+		o.Required = append(sandbox.DefaultRequired(), more...)
+	}
+	if file.Timeout != nil && !c.timeout.set {
+		c.timeout.value = *file.Timeout
+	}
+	if o.Workspace, err = c.workspaceOrHere(); err != nil {
+		return o, err
+	}
+	return o, nil
+}
+
+// workspaceOrHere is the directory of the call: a person's is the current one.
+func (c *execCall) workspaceOrHere() (string, error) {
+	switch {
+	case c.wrapping:
+		return os.Getenv(workspaceVar), nil
+	case c.workspace != "":
+		return fromHere(c.workspace)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", usage("find the current directory: "+err.Error(), "name the workspace with --workspace")
+	}
+	return here, nil
+}
+
+// network is off unless somebody says otherwise; a runtime's wrapper is on
+// unless the runtime says otherwise, as the documents of such runtimes promise.
+func (c *execCall) network(override, configured string) sandbox.Network {
+	word := "off"
+	if c.wrapping {
+		word = "on"
+	}
+	for _, said := range [...]string{configured, override, c.net.value} {
+		if said != "" {
+			word = said
+		}
+	}
+	if word == "on" {
+		return sandbox.NetworkHost
+	}
+	return sandbox.NetworkNone
+}
+
+func controls(key string, names []string) ([]sandbox.Control, error) {
+	var list []sandbox.Control
+	for _, name := range names {
+		control, err := gapName(name)
+		if err != nil {
+			return nil, fmt.Errorf("configuration %s %q: %w", key, name, err)
+		}
+		list = append(list, control)
+	}
+	return list, nil
+}
+
+// warnOfConfig says that exec will refuse, when it will.
+func warnOfConfig(s *streams) {
+	if _, err := config.Load(os.Getenv); err != nil {
+		s.say("hint", err.Error()+" (sbx exec refuses until this is corrected)")
+	}
+}
+
+// timeLimit is --timeout.
+type timeLimit struct {
+	value time.Duration
+	set   bool
+}
+
+func (t *timeLimit) String() string { return t.value.String() }
+func (t *timeLimit) Set(v string) (err error) {
+	t.value, err = duration(v)
+	t.set = err == nil
+	return err
+}

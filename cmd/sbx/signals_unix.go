@@ -1,0 +1,46 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+)
+
+// forwarded is the stream of signals that are passed on to the command, which
+// is in our process group. What the caller ignores (nohup) stays ignored, for
+// the command as well.
+func forwarded() <-chan os.Signal {
+	in := make(chan os.Signal, 16)
+	for _, sig := range [...]unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2} {
+		if !signal.Ignored(sig) {
+			signal.Notify(in, sig)
+		}
+	}
+	out := make(chan os.Signal, 16)
+	go func() {
+		for sig := range in {
+			if !fromTerminal(sig) {
+				out <- sig
+			}
+		}
+	}()
+	return out
+}
+
+// fromTerminal reports a signal that the terminal sent, which it did to each
+// process of the group in the foreground.
+func fromTerminal(sig os.Signal) bool {
+	if sig != unix.SIGINT && sig != unix.SIGQUIT && sig != unix.SIGHUP {
+		return false
+	}
+	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(tty)
+	group, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}

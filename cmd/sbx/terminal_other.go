@@ -1,0 +1,10 @@
+//go:build !unix
+
+package main
+
+import "os"
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+const versionHelp = `sbx --version: what this build is and what it can do on this host.
+
+  sbx --version
+  sbx --version --json | jq '.backends[0].enforced'
+`
+
+// versionJSON is what sbx --version --json prints.
+type versionJSON struct {
+	Version  string           `json:"version"`
+	Go       string           `json:"go"`
+	OS       string           `json:"os"`
+	Arch     string           `json:"arch"`
+	Backends []backendVersion `json:"backends"`
+}
+
+// backendVersion is what a backend measured here.
+type backendVersion struct {
+	sandbox.Capabilities
+	Error string `json:"error,omitempty"`
+}
+
+func version(s *streams, args []string) int {
+	f := newFlags("--version")
+	asJSON := f.Bool("json", false, "")
+	err := f.parse(args)
+	switch {
+	case errors.Is(err, errHelp):
+		fmt.Fprint(s.out, versionHelp)
+		return exitOK
+	case err == nil && len(f.operands)+len(f.after) > 0:
+		err = usage("--version takes no operand", "")
+	}
+	if err != nil {
+		s.fail(err)
+		return exitUsage
+	}
+	v := versionJSON{Version: sbx.Version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	registry := sbx.Backends()
+	for _, name := range registry.Names() {
+		v.Backends = append(v.Backends, probe(registry, name))
+	}
+	if *asJSON {
+		err = writeJSON(s.out, v)
+	} else {
+		err = printVersion(s, v)
+	}
+	if err != nil {
+		s.fail(err)
+		return exitUsage
+	}
+	return exitOK
+}
+
+func probe(registry *sandbox.Registry, name string) backendVersion {
+	b, err := registry.Lookup(name)
+	if err != nil {
+		return backendVersion{sandbox.Capabilities{Backend: name}, err.Error()}
+	}
+	c, err := b.Probe(context.Background())
+	c.Backend = name
+	if c.Enforced == nil {
+		c.Enforced = []sandbox.Control{}
+	}
+	if err != nil {
+		return backendVersion{c, err.Error()}
+	}
+	return backendVersion{Capabilities: c}
+}
+
+func printVersion(s *streams, v versionJSON) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "sbx %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch)
+	for _, backend := range v.Backends {
+		fmt.Fprintf(&b, "backend %s:", backend.Backend)
+		switch {
+		case backend.Error != "":
+			fmt.Fprintf(&b, " not here: %s", visible(backend.Error))
+		case len(backend.Enforced) == 0:
+			b.WriteString(" confines nothing")
+		default:
+			fmt.Fprintf(&b, " %d of %d controls", len(backend.Enforced), len(sandbox.Controls()))
+		}
+		for _, detail := range [...]string{backend.Tier, backend.Version} {
+			if detail != "" {
+				b.WriteString(", " + detail)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	_, err := s.out.WriteString(b.String())
+	return err
+}

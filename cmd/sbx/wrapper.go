@@ -1,0 +1,29 @@
+package main
+
+import "os"
+
+const (
+	// wrapperName is the name that makes every argument the program's.
+	wrapperName = "sbx-exec"
+	// workspaceVar is how an agent runtime names the workspace.
+	workspaceVar = "PEPE_SANDBOX_CWD"
+	// resultVar is --result for a wrapper, which has no flags.
+	resultVar = "SBX_RESULT"
+)
+
+func isWrapped() bool {
+	_, set := os.LookupEnv(workspaceVar)
+	return set
+}
+
+// wrapper is sbx called as sbx-exec: all arguments are the program's.
+func wrapper(s *streams, argv []string) int {
+	c := newExecCall("exec")
+	c.wrapping = true
+	c.request.Argv = argv
+	var err error
+	if len(argv) == 0 {
+		err = usage("no program", wrapperName+" PROGRAM ARGUMENT… with "+workspaceVar+" set to the workspace")
+	}
+	return c.start(s, err, execHelp)
+}

@@ -1,0 +1,77 @@
+package sbx
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sbx-run/sbx/guard"
+)
+
+// DeniedError: guard refused the command; nothing ran.
+type DeniedError struct {
+	Violations []guard.Violation // at least one
+}
+
+func (e *DeniedError) Error() string {
+	v := e.Violations[0]
+	s := fmt.Sprintf("%q by guard rule %s: %s", v.Words, v.Rule, v.Reason)
+	if v.Instead != "" {
+		s += "; instead: " + v.Instead
+	}
+	if more := len(e.Violations) - 1; more > 0 {
+		s += fmt.Sprintf(" (and %d more)", more)
+	}
+	return s
+}
+
+// UnparsedError: the text could not be read as a whole, so guard has not seen
+// all of it; nothing ran.
+type UnparsedError struct {
+	Why string
+}
+
+func (e *UnparsedError) Error() string {
+	return "the command cannot be read as a whole (" + e.Why + "); correct it, or allow unparsed text (--allow-unparsed, AllowUnparsed)"
+}
+
+// WorkspaceError: the workspace is not a directory that a command may be
+// confined to; nothing ran.
+type WorkspaceError struct {
+	Path     string // as given; empty when none was
+	Resolved string // without symbolic links, when it came that far
+	Why      string
+}
+
+func (e *WorkspaceError) Error() string {
+	const fix = "set it (--workspace, PEPE_SANDBOX_CWD, Options.Workspace) to the directory of one project"
+	if e.Path == "" {
+		return e.Why + "; " + fix
+	}
+	at := fmt.Sprintf("workspace %q", e.Path)
+	if e.Resolved != "" && e.Resolved != e.Path {
+		at += fmt.Sprintf(" (%q)", e.Resolved)
+	}
+	return at + ": " + e.Why + "; " + fix
+}
+
+// PathError: a path that was granted, hidden or given as a place to work in
+// cannot be used; nothing ran.
+type PathError struct {
+	Option string // e.g. "allow-write"
+	Path   string
+	Why    string
+}
+
+func (e *PathError) Error() string {
+	return fmt.Sprintf("%s %q: %s", e.Option, e.Path, e.Why)
+}
+
+// RequestError: the request itself is incomplete or contradicts itself.
+type RequestError struct {
+	Why string
+}
+
+func (e *RequestError) Error() string { return e.Why }
+
+// oneLine keeps a message on one line whatever an error text holds.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,31 @@
+package sbx
+
+import (
+	"fmt"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// identityFor decides who the command runs as. Root in a workspace that
+// belongs to somebody else would leave files there that the owner cannot
+// change, and would read with root's rights: the command runs as the owner.
+// Anybody else, and root in root's own workspace, stays who they are (nil).
+func identityFor(caller, owner, group uint32, list accounts) *sandbox.Identity {
+	if caller != 0 || owner == 0 {
+		return nil
+	}
+	id := &sandbox.Identity{UID: owner}
+	a, known := list.byUID(owner)
+	if !known {
+		if group == 0 {
+			group = owner // not root's group
+		}
+		id.GID, id.Groups = group, []uint32{group}
+		id.Why = fmt.Sprintf("started by root, runs as uid %d, which owns the workspace and has no account", owner)
+		return id
+	}
+	id.GID, id.Name, id.Home = a.gid, a.name, a.home
+	id.Groups = list.groups(a.name, a.gid)
+	id.Why = fmt.Sprintf("started by root, runs as %s (uid %d), who owns the workspace", a.name, owner)
+	return id
+}

@@ -1,0 +1,238 @@
+package sbx
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// tempIdle is how long a private temp directory is kept after its last use:
+// agents write a file in one command and read it in a later one, the same day.
+const tempIdle = 24 * time.Hour
+
+// private are sbx's own directories for one workspace and user. Only temp and
+// cache are writable from inside; dir, which holds the lock and the stamps, is not.
+type private struct {
+	dir   string
+	lock  *os.File
+	fresh bool // made for this run only, removed afterwards
+}
+
+func (p *private) temp() string  { return filepath.Join(p.dir, "tmp") }
+func (p *private) cache() string { return filepath.Join(p.dir, "cache") }
+
+// privateBase is a directory that may hold private directories.
+type privateBase struct {
+	path   string
+	prefix string // of the directory's name
+	parent bool   // path lies in a directory of the caller's own
+}
+
+// privateBases lists the candidates, best first. Root never uses the home of
+// the user it runs a command for: that user could replace what root made.
+func (e *Engine) privateBases(id *sandbox.Identity) []privateBase {
+	uid := callerUID()
+	if id != nil {
+		return []privateBase{{path: "/var/cache/sbx", prefix: strconv.FormatUint(uint64(id.UID), 10) + "-"}}
+	}
+	var bases []privateBase
+	if xdg := e.environ.get("XDG_CACHE_HOME"); filepath.IsAbs(xdg) {
+		bases = append(bases, privateBase{path: filepath.Join(realPath(xdg), "sbx"), parent: true})
+	}
+	if filepath.IsAbs(e.home) {
+		bases = append(bases, privateBase{path: filepath.Join(realPath(filepath.Join(e.home, ".cache")), "sbx"), parent: true})
+	}
+	if uid == 0 {
+		bases = append(bases, privateBase{path: "/var/cache/sbx", prefix: "0-"})
+	}
+	return append(bases, privateBase{path: filepath.Join(realPath(e.tempDir()), "sbx-"+strconv.FormatUint(uint64(uid), 10))})
+}
+
+// openPrivate makes or finds the private directories of a workspace and holds
+// them until close. writable lists what commands may change: a private
+// directory in there could be replaced by a link to anywhere.
+func (e *Engine) openPrivate(workspace string, id *sandbox.Identity, writable []string) (*private, error) {
+	sum := sha256.Sum256([]byte(workspace))
+	name := hex.EncodeToString(sum[:8])
+	var first error
+	for _, base := range e.privateBases(id) {
+		if inAny(base.path, writable) {
+			continue
+		}
+		p, err := base.open(base.prefix+name, id)
+		if err == nil {
+			return p, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if id == nil {
+		if dir, err := os.MkdirTemp(e.tempDir(), "sbx-"); err == nil && !inAny(realPath(dir), writable) {
+			p := &private{dir: realPath(dir), fresh: true}
+			return p, p.fill(id)
+		}
+	}
+	return nil, fmt.Errorf("make private directories: %w", first)
+}
+
+func (b privateBase) open(name string, id *sandbox.Identity) (*private, error) {
+	uid := callerUID()
+	mode := os.FileMode(0o700)
+	if id != nil || b.prefix != "" {
+		mode = 0o755 // the user it is for must be able to pass through
+	}
+	if b.parent {
+		parent := filepath.Dir(b.path)
+		if err := os.MkdirAll(parent, 0o700); err != nil {
+			return nil, err
+		}
+		if info, err := os.Stat(parent); err != nil || identify(info).uid != uid {
+			return nil, fmt.Errorf("use %q: it belongs to another user", parent)
+		}
+	}
+	p := &private{dir: filepath.Join(b.path, name)}
+	for _, dir := range [...]string{b.path, p.dir} {
+		if err := ownDir(dir, uid, mode); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.fill(id); err != nil {
+		return nil, err
+	}
+	return p, p.hold()
+}
+
+// fill makes the two directories that are writable from inside.
+func (p *private) fill(id *sandbox.Identity) error {
+	uid := callerUID()
+	for _, dir := range [...]string{p.temp(), p.cache()} {
+		if err := os.Mkdir(dir, 0o700); err == nil && id != nil {
+			// p.dir is root's, so nobody else can have put a link here.
+			if err := os.Lchown(dir, int(id.UID), int(id.GID)); err != nil {
+				return err
+			}
+		}
+		info, err := os.Lstat(dir)
+		if err != nil {
+			return err
+		}
+		want := uid
+		if id != nil {
+			want = id.UID
+		}
+		if !info.IsDir() || identify(info).uid != want {
+			return fmt.Errorf("use %q: it is not a directory of uid %d", dir, want)
+		}
+		if info.Mode().Perm() != 0o700 { // an earlier command may have changed it
+			if err := os.Chmod(dir, 0o700); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ownDir makes dir, or checks that what stands there is a directory of uid
+// that nobody else can write to. It does not follow a link.
+func ownDir(dir string, uid uint32, mode os.FileMode) error {
+	err := os.Mkdir(dir, mode)
+	if err == nil {
+		return nil
+	}
+	info, lerr := os.Lstat(dir)
+	if lerr != nil {
+		return err
+	}
+	if !info.IsDir() || identify(info).uid != uid || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("use %q: it is not a directory that only uid %d can change", dir, uid)
+	}
+	return nil
+}
+
+// hold takes a shared lock for the time of a run, and empties the temp
+// directory first when nobody used it for tempIdle.
+func (p *private) hold() error {
+	lock, err := os.OpenFile(filepath.Join(p.dir, "lock"), os.O_CREATE|os.O_RDWR|noFollow, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := lock.Stat()
+	if err == nil && time.Since(info.ModTime()) > tempIdle && lockAlone(lock) {
+		err = p.empty()
+	}
+	if err == nil {
+		err = lockShared(lock)
+	}
+	if err != nil {
+		lock.Close()
+		return fmt.Errorf("hold %q: %w", p.dir, err)
+	}
+	p.lock = lock
+	p.touch()
+	return nil
+}
+
+func (p *private) touch() {
+	now := time.Now()
+	_ = os.Chtimes(p.lock.Name(), now, now) // only the age of the temp directory depends on it
+}
+
+// empty removes what is in the temp directory. It stays below it whatever
+// links the commands left there.
+func (p *private) empty() error {
+	root, err := os.OpenRoot(p.temp())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	dir, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	for _, name := range names {
+		_ = root.RemoveAll(name) // what cannot be removed is the owner's to keep
+	}
+	return err
+}
+
+// close ends the hold.
+func (p *private) close() {
+	if p.lock != nil {
+		p.touch()
+		p.lock.Close()
+	}
+	if p.fresh {
+		os.RemoveAll(p.dir)
+	}
+}
+
+// firstTime reports whether the set of names was never given before for this
+// workspace, and remembers it.
+func (p *private) firstTime(names string) bool {
+	sum := sha256.Sum256([]byte(names))
+	stamp := filepath.Join(p.dir, "gaps-"+hex.EncodeToString(sum[:8]))
+	f, err := os.OpenFile(stamp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return !os.IsExist(err)
+	}
+	f.Close()
+	return true
+}
+
+func inAny(path string, dirs []string) bool {
+	for _, d := range dirs {
+		if within(path, d) {
+			return true
+		}
+	}
+	return false
+}

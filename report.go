@@ -1,0 +1,121 @@
+package sbx
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/sbx-run/sbx/classify"
+	"github.com/sbx-run/sbx/guard"
+	"github.com/sbx-run/sbx/shell"
+)
+
+// Report is what the reading of a command found. It does not change after it
+// is returned, and prints as JSON.
+type Report struct {
+	Script     *shell.Script
+	Tags       classify.Tags
+	Findings   []classify.Finding
+	Violations []guard.Violation
+}
+
+// Blocked reports whether guard refuses the command.
+func (r Report) Blocked() bool { return len(r.Violations) > 0 }
+
+// Unread says why the command could not be read as a whole; "" when it was.
+func (r Report) Unread() string {
+	s := r.Script
+	switch {
+	case s == nil:
+		return "nothing was read"
+	case s.Err != nil:
+		return oneLine(s.Err.Error())
+	case len(s.Unknown) > 0:
+		return oneLine(s.Unknown[0].Why)
+	}
+	return ""
+}
+
+// verdict is the word on the wire.
+func (r Report) verdict() string {
+	if r.Blocked() {
+		return "block"
+	}
+	return "allow"
+}
+
+// The wire form. Positions are given once, as a start and an end.
+type (
+	reportJSON struct {
+		Text       string          `json:"text"`
+		Tags       []string        `json:"tags"`
+		Guard      string          `json:"guard"` // "allow" or "block"
+		Findings   []findingJSON   `json:"findings"`
+		Violations []violationJSON `json:"violations"`
+		Unknown    []unknownJSON   `json:"unknown"`
+		Error      string          `json:"error,omitempty"` // first syntax error
+	}
+	findingJSON struct {
+		Tag   string    `json:"tag"`
+		Rule  string    `json:"rule"`
+		At    shell.Pos `json:"at"`
+		End   shell.Pos `json:"end"`
+		Words string    `json:"words"`
+		Why   string    `json:"why"`
+	}
+	violationJSON struct {
+		Rule    string    `json:"rule"`
+		At      shell.Pos `json:"at"`
+		End     shell.Pos `json:"end"`
+		Words   string    `json:"words"`
+		Reason  string    `json:"reason"`
+		Instead string    `json:"instead"`
+	}
+	unknownJSON struct {
+		At  shell.Pos `json:"at"`
+		End shell.Pos `json:"end"`
+		Why string    `json:"why"`
+	}
+)
+
+// MarshalJSON gives tags (sorted), guard's verdict, findings and violations
+// with their places, and what could not be read.
+func (r Report) MarshalJSON() ([]byte, error) {
+	out := reportJSON{
+		Tags: r.Tags.Names(), Guard: r.verdict(),
+		Findings: []findingJSON{}, Violations: violationsJSON(r), Unknown: []unknownJSON{},
+	}
+	if s := r.Script; s != nil {
+		out.Text = s.Text
+		if s.Err != nil {
+			out.Error = s.Err.Error()
+		}
+		for _, f := range r.Findings {
+			out.Findings = append(out.Findings, findingJSON{
+				Tag: f.Tag.String(), Rule: f.Rule, At: s.Pos(f.Span.Start), End: s.Pos(f.Span.End), Words: f.Words, Why: f.Why,
+			})
+		}
+		for _, u := range s.Unknown {
+			out.Unknown = append(out.Unknown, unknownJSON{At: s.Pos(u.Span.Start), End: s.Pos(u.Span.End), Why: u.Why})
+		}
+	}
+	return marshal(out)
+}
+
+func violationsJSON(r Report) []violationJSON {
+	out := []violationJSON{}
+	for _, v := range r.Violations {
+		out = append(out, violationJSON{
+			Rule: v.Rule, At: r.Script.Pos(v.Span.Start), End: r.Script.Pos(v.Span.End), Words: v.Words, Reason: v.Reason, Instead: v.Instead,
+		})
+	}
+	return out
+}
+
+// marshal leaves <, > and & as they are: commands are full of them.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
+}

@@ -1,0 +1,143 @@
+package sbx
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// Record is what sbx itself knows about a run, whatever the backend.
+type Record struct {
+	Version    string            `json:"sbx_version"`
+	Workspace  string            `json:"workspace,omitempty"`
+	Network    string            `json:"network"`
+	Required   []sandbox.Control `json:"required"`
+	Tags       []string          `json:"tags"`  // sorted
+	Guard      string            `json:"guard"` // "block" until the command was read
+	Findings   int               `json:"findings"`
+	Violations []violationJSON   `json:"violations,omitempty"`
+	Unread     string            `json:"unread,omitempty"` // why the text was not read as a whole
+	Removed    []string          `json:"removed_env"`      // names only
+	Error      string            `json:"error,omitempty"`
+	// NewGaps says that this set of gaps was not seen before in this workspace.
+	NewGaps bool `json:"-"`
+}
+
+// Result is what happened. It prints as one JSON object.
+type Result struct {
+	sandbox.Result
+	Record
+}
+
+// Plan is what a run would do. It prints as one JSON object.
+type Plan struct {
+	sandbox.Plan
+	Record Record `json:"request"`
+}
+
+func newResult(o Options) Result {
+	required := o.Required
+	if required == nil {
+		required = sandbox.DefaultRequired()
+	}
+	return Result{
+		Result: sandbox.Result{Backend: o.Backend, Enforced: []sandbox.Control{}},
+		Record: Record{
+			Version: Version(), Network: o.Network.String(), Required: required,
+			Tags: []string{}, Guard: "block", Removed: []string{},
+		},
+	}
+}
+
+// NotStarted is the Result of a run that ended with err before an Engine had it.
+func NotStarted(o Options, err error) Result {
+	j := job{result: newResult(o)}
+	return j.finish(err)
+}
+
+// read takes over what the reading of the command found.
+func (r *Record) read(report Report, workspace string) {
+	r.Workspace = workspace
+	r.Tags, r.Guard, r.Findings = report.Tags.Names(), report.verdict(), len(report.Findings)
+	r.Unread = report.Unread()
+	if report.Blocked() {
+		r.Violations = violationsJSON(report)
+	}
+}
+
+// job is one request on its way.
+type job struct {
+	engine  *Engine
+	private *private
+	session *sharedSession
+	command sandbox.Command
+	result  Result
+}
+
+func (j *job) close() {
+	if j.session != nil {
+		j.engine.sessions.put(j.session)
+	}
+	if j.private != nil {
+		j.private.close()
+	}
+}
+
+// finish completes the result after a run or an error.
+func (j *job) finish(err error) Result {
+	r := &j.result
+	if r.Backend == "" && j.engine != nil {
+		r.Backend = j.engine.backend.Name()
+	}
+	if r.Enforced == nil {
+		r.Enforced = []sandbox.Control{}
+	}
+	if r.Removed == nil {
+		r.Removed = []string{}
+	}
+	if err != nil {
+		r.Error = oneLine(err.Error())
+		if r.Ending == "" {
+			r.Ending, r.ExitCode = endingOf(err)
+		}
+		var gaps *sandbox.GapError
+		if r.Gaps == nil && errors.As(err, &gaps) {
+			r.Gaps = gaps.Gaps
+		}
+		return *r
+	}
+	if names := openGaps(r.Gaps); len(names) > 0 && j.private != nil {
+		r.NewGaps = j.private.firstTime(r.Tier + " " + strings.Join(names, " "))
+	}
+	return *r
+}
+
+// endingOf gives the ending and the exit code of a command that did not run.
+func endingOf(err error) (sandbox.Ending, int) {
+	var denied *DeniedError
+	var unparsed *UnparsedError
+	switch {
+	case errors.As(err, &denied), errors.As(err, &unparsed):
+		return sandbox.Refused, 126
+	case errors.Is(err, sandbox.ErrLost):
+		return sandbox.Lost, 125
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return sandbox.Abandoned, 125
+	}
+	return sandbox.NotStarted, 125
+}
+
+// openGaps names the gaps that nobody accepted, sorted.
+func openGaps(gaps []sandbox.Gap) []string {
+	var names []string
+	for _, g := range gaps {
+		if !g.Accepted {
+			names = append(names, string(g.Control))
+		}
+	}
+	slices.Sort(names)
+	return names
+}

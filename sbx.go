@@ -1,0 +1,222 @@
+// Package sbx runs shell commands that an agent, or any automation, wants to
+// run: it reads the command, says what is risky about it, refuses the few that
+// are never legitimate, takes the credentials out of the environment, and runs
+// the rest confined to one directory.
+package sbx
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/sbx-run/sbx/classify"
+	"github.com/sbx-run/sbx/guard"
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/secretsenv"
+	"github.com/sbx-run/sbx/shell"
+)
+
+// Options hold for every command of an Engine. The zero value is the strict
+// one: backend direct, no network, no gap accepted.
+type Options struct {
+	Backend   string            // name in Registry; empty: "direct"
+	Registry  *sandbox.Registry // nil: Backends()
+	Workspace string            // for requests that name none
+
+	Environ []string          // the caller's environment; nil: os.Environ()
+	Secrets secretsenv.Policy // what is taken out of it
+
+	Network   sandbox.Network
+	Write     []string // further paths that may be written
+	Read      []string // paths that stay readable although they hold credentials
+	Hide      []string // further paths that may not be read
+	AllowUnix bool     // sockets of the unix family may be made
+
+	Required      []sandbox.Control // nil: sandbox.DefaultRequired
+	AcceptGaps    []sandbox.Control // missing controls that do not refuse a run
+	AllowUnparsed bool              // run text that could not be read as a whole
+
+	// Supervisor says that this process exists for one run only: see
+	// sandbox.Profile. An embedding program leaves it false.
+	Supervisor bool
+}
+
+// Request is one command: Text, which the shell of Dialect runs, or Argv.
+type Request struct {
+	Text    string
+	Dialect shell.Dialect
+	Argv    []string
+
+	Workspace string // the one directory that may change; empty: Options.Workspace
+	Dir       string // where the command starts, at or below Workspace; empty: Workspace
+
+	// Env is added after credentials were taken out: "NAME=value".
+	Env []string
+	// Keep lists variables of the caller's environment that stay, by name.
+	Keep []string
+
+	// As in sandbox.Command: an *os.File is handed over, anything else is
+	// copied, nil is the null device.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+
+	Timeout  time.Duration // wall time; 0: none
+	Grace    time.Duration // between TERM and KILL; 0: 2 s
+	Orphaned <-chan struct{}
+	Signals  <-chan os.Signal
+}
+
+// Engine checks and runs commands. It is safe for concurrent use.
+type Engine struct {
+	options  Options
+	backend  sandbox.Backend
+	environ  environ
+	home     string // of the caller
+	user     string
+	sessions sessions
+}
+
+// New makes an engine. An unknown backend is an error; nothing is started.
+func New(o Options) (*Engine, error) {
+	if o.Registry == nil {
+		o.Registry = Backends()
+	}
+	if o.Backend == "" {
+		o.Backend = "direct"
+	}
+	backend, err := o.Registry.Lookup(o.Backend)
+	if err != nil {
+		return nil, err
+	}
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	e := &Engine{options: o, backend: backend, environ: slices.Clone(o.Environ)}
+	e.home, e.user = e.caller()
+	return e, nil
+}
+
+// Close ends the sessions that are kept open between commands.
+func (e *Engine) Close() error { return e.sessions.close() }
+
+// Check reads a command and judges it. It is pure: no file is looked at.
+func (e *Engine) Check(req Request) Report {
+	workspace := cmp.Or(req.Workspace, e.options.Workspace)
+	return Check(req, shell.Where{Cwd: cmp.Or(req.Dir, workspace), Workspace: workspace, Home: e.home, User: e.user})
+}
+
+// Check reads a command as if it was started at w, and judges it. It is pure.
+func Check(req Request, w shell.Where) Report {
+	var script *shell.Script
+	if req.Argv != nil {
+		script = shell.FromArgv(req.Argv, w)
+	} else {
+		script = shell.ParseAt(req.Text, req.Dialect, w)
+	}
+	tags, findings := classify.Classify(script)
+	return Report{Script: script, Tags: tags, Findings: findings, Violations: guard.Check(script)}
+}
+
+// Run checks a command, and runs it when neither guard nor a missing control
+// refuses it. A command that fails is a Result, not an error. With an error the
+// Result says how far it came: after all but sandbox.ErrLost nothing ran.
+func (e *Engine) Run(ctx context.Context, req Request) (Result, error) {
+	job, err := e.prepare(ctx, req)
+	defer job.close()
+	if err == nil {
+		job.result.Result, err = job.session.Run(ctx, job.command)
+	}
+	return job.finish(err), err
+}
+
+// Plan says what Run would do, and runs nothing. It refuses what Run refuses.
+func (e *Engine) Plan(ctx context.Context, req Request) (Plan, error) {
+	job, err := e.prepare(ctx, req)
+	defer job.close()
+	plan := Plan{Record: job.result.Record}
+	if err == nil {
+		plan.Plan, err = job.session.Plan(job.command)
+	}
+	return plan, err
+}
+
+// prepare is the way from a request to a command that is ready to start. The
+// workspace comes first: what a relative path means depends on it.
+func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
+	j := &job{engine: e, result: newResult(e.options)}
+	if req.Argv == nil && req.Text == "" || len(req.Argv) > 0 && req.Text != "" || req.Argv != nil && len(req.Argv) == 0 {
+		return j, &RequestError{Why: "no command: give either a text or a program"}
+	}
+	workspace, who, err := e.workspace(cmp.Or(req.Workspace, e.options.Workspace))
+	if err != nil {
+		return j, err
+	}
+	dir, err := dirIn(workspace, req.Dir)
+	if err != nil {
+		return j, err
+	}
+	home, user := e.home, e.user
+	if who != nil {
+		home, user = who.Home, who.Name
+	}
+
+	report := Check(req, shell.Where{Cwd: dir, Workspace: workspace, Home: home, User: user})
+	j.result.read(report, workspace)
+	if report.Blocked() {
+		return j, &DeniedError{Violations: report.Violations}
+	}
+	if why := report.Unread(); why != "" && !e.options.AllowUnparsed {
+		return j, &UnparsedError{Why: why}
+	}
+
+	profile, err := e.profile(workspace, home, who)
+	if err != nil {
+		return j, err
+	}
+	argv := req.Argv
+	if argv == nil {
+		argv = interpreter(req.Dialect, req.Text)
+	}
+	if file := runtimeScript(argv, callerUID(), e.temps()); file != "" {
+		profile.Read = append(profile.Read, file)
+	}
+	if j.private, err = e.openPrivate(workspace, who, append([]string{workspace}, profile.Write...)); err != nil {
+		return j, err
+	}
+	profile.Private = sandbox.Private{Temp: j.private.temp(), Cache: j.private.cache()}
+
+	policy := e.options.Secrets
+	policy.Allow = slices.Concat(policy.Allow, req.Keep)
+	kept, removed := secretsenv.Strip(e.environ, policy)
+	j.result.Removed = removed
+	env := environment(kept, surroundings{
+		dir: dir, workspace: workspace, home: home, private: profile.Private, identity: who,
+		online: profile.Network == sandbox.NetworkHost, keep: policy.Allow,
+		hidden: func(file string) bool { return e.hides(file, profile.Read) },
+	})
+	j.command = sandbox.Command{
+		Argv: argv, Env: append(env, req.Env...), Dir: dir,
+		Stdin: req.Stdin, Stdout: req.Stdout, Stderr: req.Stderr,
+		Timeout: req.Timeout, Grace: req.Grace, Orphaned: req.Orphaned, Signals: req.Signals,
+	}
+	j.session, err = e.sessions.get(ctx, e.backend, profile)
+	return j, err
+}
+
+// interpreter is the command line of the shell that runs a text. The text
+// stands after "--", so that one that begins with a dash is no option.
+func interpreter(d shell.Dialect, text string) []string {
+	name := "bash"
+	switch d {
+	case shell.POSIX, shell.Sh:
+		name = "sh"
+	case shell.Mksh:
+		name = "mksh"
+	case shell.Zsh:
+		name = "zsh"
+	}
+	return []string{name, "-c", "--", text}
+}
