@@ -351,6 +351,9 @@ func TestProcessesOutside(t *testing.T) {
 	check(t, victim.Start())
 	defer func() { _ = victim.Process.Kill(); _ = victim.Wait() }()
 	pid := strconv.Itoa(victim.Process.Pid)
+	if got := r.do(shut, "read", "/proc/"+strconv.Itoa(os.Getpid())+"/environ"); got != "EACCES" {
+		t.Errorf("read the environment of the embedding process: %s", got)
+	}
 	for _, tt := range []struct {
 		name string
 		args []string

@@ -23,7 +23,7 @@ func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
 		return notStarted(), startError(j, err)
 	}
 	cmd := exec.Cmd{
-		Path: path, Args: j.Command.Argv, Env: j.Command.Env, Dir: j.Dir,
+		Path: path, Args: j.Command.Argv, Env: append([]string{}, j.Command.Env...), Dir: j.Dir,
 		Stdin: std.child[0], Stdout: std.child[1], Stderr: std.child[2],
 	}
 	began := time.Now()

@@ -1,0 +1,46 @@
+package none
+
+import (
+	"bytes"
+	"context"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// Nothing is promised, so every control is named as a gap.
+func TestEveryControlIsAGap(t *testing.T) {
+	s, err := New().Open(context.Background(), sandbox.Profile{Workspace: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := s.Plan(sandbox.Command{Argv: []string{"go", "version"}, Env: []string{"A=secret"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var named []sandbox.Control
+	for _, g := range plan.Gaps {
+		named = append(named, g.Control)
+	}
+	if !slices.Equal(named, sandbox.Controls()) || len(plan.Enforced) != 0 || !slices.Equal(plan.Env, []string{"A"}) {
+		t.Errorf("%+v", plan)
+	}
+}
+
+func TestRun(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no sh")
+	}
+	dir := t.TempDir()
+	s, err := New().Open(context.Background(), sandbox.Profile{Workspace: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	got, err := s.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", "pwd -P; exit 3"}, Stdout: &out})
+	if err != nil || got.ExitCode != 3 || got.Backend != Name || len(got.Gaps) != len(sandbox.Controls()) || out.Len() == 0 {
+		t.Errorf("%+v, %v, %q", got, err, out.String())
+	}
+}
