@@ -1,0 +1,183 @@
+package classify
+
+// special is a grammar, or a part of one, that no row can say.
+type special uint8
+
+const (
+	noSpecial special = iota
+	findCommand
+	ddCommand
+	// what follows is done after the row's own options and operands were read
+	ansibleCommand
+	arCommand
+	atCommand
+	awkCommand
+	awsCommand
+	azCommand
+	badblocksCommand
+	browserCommand
+	bunCommand
+	bunRun
+	capshCommand
+	chmodMode
+	cloudVerbs
+	cmakeCommand
+	compgenCommand
+	containerExec
+	copies
+	cpioCommand
+	crontabCommand
+	cryptsetupCommand
+	curlCommand
+	databaseClient
+	declareCommand
+	decodes
+	denoCommand
+	denoRun
+	dockerBuild
+	dockerCopy
+	dockerRun
+	dotnetAdd
+	dpkgCommand
+	edCommand
+	emacsCommand
+	envCommand
+	evalCommand
+	fdCommand
+	fdiskCommand
+	ffmpegCommand
+	fixes
+	flockCommand
+	formats
+	gcloudCommand
+	gdbCommand
+	ghCommand
+	gitApply
+	gitArchive
+	gitBundle
+	gitCheckout
+	gitClean
+	gitClone
+	gitCommand
+	gitConfigCommand
+	gitCredential
+	gitDiff
+	gitFormatPatch
+	gitGrep
+	gitReadTree
+	gitRecord
+	gitRemoteOperand
+	gitRemove
+	gitReset
+	gitRestore
+	gitSequence
+	gitSparse
+	gitStash
+	gitSubmodule
+	gitSubtree
+	gitSwitch
+	goClean
+	goCommand
+	goEnv
+	goInstall
+	goRun
+	goTest
+	goTool
+	gpgCommand
+	installCommand
+	interpreter
+	jarCommand
+	javaCommand
+	jqCommand
+	kubeConfigView
+	kubeFiles
+	lftpCommand
+	linkCommand
+	makeCommand
+	manCommand
+	mavenCommand
+	mkfsCommand
+	mktempCommand
+	netcat
+	nixRun
+	nohupCommand
+	npmInit
+	nsenterCommand
+	opensslCommand
+	packageRunner
+	packsInPlace
+	pacmanCommand
+	partedCommand
+	printenvCommand
+	psCommand
+	railsGenerate
+	railsRunner
+	rcloneCommand
+	remoteCopy
+	rpmCommand
+	s3Command
+	sbxCommand
+	screenCommand
+	scriptCommand
+	sdCommand
+	secretStore
+	sedCommand
+	setCommand
+	setsidCommand
+	sevenZip
+	sftpCommand
+	shellCommand
+	shufCommand
+	socatCommand
+	sourceCommand
+	sqliteClient
+	sshCommand
+	sshKeygen
+	startDaemon
+	suCommand
+	sudoCommand
+	svnCommand
+	sysctlCommand
+	systemdRun
+	tarCommand
+	terraformInit
+	terraformLocal
+	tmuxCommand
+	trapCommand
+	unpacksInPlace
+	unrarCommand
+	unzipCommand
+	uvRun
+	vagrantSSH
+	vimCommand
+	watchCommand
+	wgetCommand
+	wipefsCommand
+	xargsCommand
+	yarnSet
+	yqCommand
+	zipCommand
+)
+
+// own reports whether a special reads the words itself.
+func (s special) own() bool { return s == findCommand || s == ddCommand }
+
+// special does what the row leaves to code.
+func (c *classifier) special(r *reading) {
+	c.does(r, r.row.does)
+	if r.sub != r.row {
+		c.does(r, r.sub.does)
+	}
+}
+
+func (c *classifier) does(r *reading, s special) {
+	switch {
+	case s == noSpecial:
+	case s >= gitApply && s <= gitSwitch:
+		c.git(r, s)
+	default:
+		if !c.runsOther(r, s) && !c.runsCode(r, s) && !c.touchesFiles(r, s) && !c.talks(r, s) {
+			c.administers(r, s)
+		}
+	}
+}
