@@ -67,14 +67,15 @@ var rootsOwn = [...]string{
 
 // surroundings is what the environment of a command depends on.
 type surroundings struct {
-	dir       string // where it runs
-	workspace string
-	home      string // the caller's
-	private   sandbox.Private
-	identity  *sandbox.Identity
-	online    bool
-	keep      []string               // variables the caller asked to keep by name
-	hidden    func(file string) bool // whether the backend keeps a file of the home directory from being read
+	dir        string // where it runs
+	workspace  string
+	home       string // of the user the command runs as
+	callerHome string
+	private    sandbox.Private
+	identity   *sandbox.Identity
+	online     bool
+	keep       []string               // variables the caller asked to keep by name
+	hidden     func(file string) bool // whether the backend keeps a file of the home directory from being read
 }
 
 // environment completes what secretsenv kept. The order of the variables that
@@ -93,6 +94,9 @@ func environment(kept []string, s surroundings) []string {
 			home = s.private.Temp
 		}
 		env.set("HOME", home)
+		if path := env.get("PATH"); path != "" {
+			env.set("PATH", withoutHome(path, s.callerHome))
+		}
 		env.set("USER", orNumber(id))
 		env.set("LOGNAME", orNumber(id))
 	}
@@ -118,6 +122,18 @@ func environment(kept []string, s surroundings) []string {
 		env.set("GOPROXY", goProxy(env, s.home, host))
 	}
 	return env
+}
+
+// withoutHome drops the entries of a search path that lie in a home directory
+// which the command's user cannot enter. A program found there would not start.
+func withoutHome(path, home string) string {
+	var keep []string
+	for _, dir := range filepath.SplitList(path) {
+		if home == "" || !within(filepath.Clean(dir), home) {
+			keep = append(keep, dir)
+		}
+	}
+	return strings.Join(keep, string(filepath.ListSeparator))
 }
 
 func (s surroundings) drops(name string) bool {

@@ -20,18 +20,18 @@ func around(s surroundings) surroundings {
 }
 
 func TestEnvironment(t *testing.T) {
-	kept := []string{"PATH=/bin", "OLDPWD=/etc", "A=1", "TMPDIR=/tmp", "GOCACHE=/ws/.gocache", "npm_config_cache=/wsx/npm", "PWD=/", "EMPTY=", "HOME=/home/ann"}
+	kept := []string{"PATH=/usr/bin:/bin/x:/bin", "OLDPWD=/etc", "A=1", "TMPDIR=/tmp", "GOCACHE=/ws/.gocache", "npm_config_cache=/wsx/npm", "PWD=/", "EMPTY=", "HOME=/home/ann"}
 	for _, tc := range []struct {
 		name string
 		s    surroundings
 		want string // "NAME=value" that must be there, "NAME" that must not, separated by spaces
 	}{
-		{"plain", surroundings{}, "PATH=/bin A=1 OLDPWD PWD=/ws/sub TMPDIR=/p/tmp TMP=/p/tmp TEMP=/p/tmp XDG_CACHE_HOME=/p/cache HOME=/home/ann EMPTY= " +
+		{"plain", surroundings{}, "PATH=/usr/bin:/bin/x:/bin A=1 OLDPWD PWD=/ws/sub TMPDIR=/p/tmp TMP=/p/tmp TEMP=/p/tmp XDG_CACHE_HOME=/p/cache HOME=/home/ann EMPTY= " +
 			"GOCACHE=/ws/.gocache npm_config_cache=/p/cache/npm PIP_CACHE_DIR=/p/cache/pip CARGO_HOME NETRC"},
 		{"online", surroundings{online: true}, "CARGO_HOME=/p/cache/cargo"},
 		{"asked", surroundings{keep: []string{"TMPDIR", "OLDPWD", "TMP"}}, "TMPDIR=/tmp OLDPWD=/etc TMP=/p/tmp"},
 		{"hidden", surroundings{home: "/home/ann", hidden: func(f string) bool { return f == "/home/ann/.netrc" }}, "NETRC=/dev/null npm_config_userconfig"},
-		{"other user", surroundings{identity: &sandbox.Identity{UID: 7, Name: "bob", Home: "/home/bob"}}, "HOME=/home/bob USER=bob LOGNAME=bob"},
+		{"other user", surroundings{callerHome: "/bin", identity: &sandbox.Identity{UID: 7, Name: "bob", Home: "/home/bob"}}, "HOME=/home/bob USER=bob LOGNAME=bob PATH=/usr/bin"},
 		{"no account", surroundings{identity: &sandbox.Identity{UID: 7}}, "HOME=/p/tmp USER=uid7 LOGNAME=uid7"},
 	} {
 		env := environment(kept, around(tc.s))

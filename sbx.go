@@ -193,7 +193,7 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 	kept, removed := secretsenv.Strip(e.environ, policy)
 	j.result.Removed = removed
 	env := environment(kept, surroundings{
-		dir: dir, workspace: workspace, home: home, private: profile.Private, identity: who,
+		dir: dir, workspace: workspace, home: home, callerHome: e.home, private: profile.Private, identity: who,
 		online: profile.Network == sandbox.NetworkHost, keep: policy.Allow,
 		hidden: func(file string) bool { return e.hides(file, profile.Read) },
 	})

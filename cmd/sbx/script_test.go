@@ -158,10 +158,22 @@ func setupScript(env *testscript.Env) error {
 	}
 	env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 	env.Setenv("WS", filepath.Join(env.WorkDir, "ws"))
-	env.Setenv("PATH", os.Getenv(binVar)+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	env.Setenv("PATH", searchPath())
 	env.Setenv("BIN", os.Getenv(binVar))
 	env.Setenv("UID", strconv.Itoa(os.Geteuid()))
 	return nil
+}
+
+// searchPath leaves out what lies in the home directory of who runs the tests:
+// for the scripts, whose home is another, that is somebody else's.
+func searchPath() string {
+	path := []string{os.Getenv(binVar)}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if home := os.Getenv("HOME"); home == "" || !strings.HasPrefix(dir, home+"/") {
+			path = append(path, dir)
+		}
+	}
+	return strings.Join(path, string(filepath.ListSeparator))
 }
 
 // condition knows [root] and [direct]. An ability named in SBX_REQUIRE that is
