@@ -16,10 +16,19 @@ type Report struct {
 	Tags       classify.Tags
 	Findings   []classify.Finding
 	Violations []guard.Violation
+	Followed   []Followed // scripts that were read too, see Follow
 }
 
-// Blocked reports whether guard refuses the command.
-func (r Report) Blocked() bool { return len(r.Violations) > 0 }
+// Blocked reports whether guard refuses the command, or a script that was
+// followed.
+func (r Report) Blocked() bool {
+	for _, f := range r.Followed {
+		if f.Report.Blocked() {
+			return true
+		}
+	}
+	return len(r.Violations) > 0
+}
 
 // Unread says why the command could not be read as a whole; "" when it was.
 func (r Report) Unread() string {

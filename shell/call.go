@@ -27,6 +27,7 @@ func (w *walker) call(cmd *syntax.CallExpr, s *syntax.Stmt) {
 		w.assignAll(c.Assigns)
 		return
 	}
+	w.reevalNames(&c)
 	w.effects(i)
 	w.follow(i)
 }
@@ -48,6 +49,7 @@ func (w *walker) decl(cmd *syntax.DeclClause, s *syntax.Stmt) {
 	}
 	w.redirs(&c, s.Redirs)
 	w.emit(c)
+	w.reevalNames(&c)
 	w.assignAll(c.Assigns)
 }
 

@@ -189,7 +189,10 @@ func (b *builder) expansion(p *syntax.ParamExp, v value, set bool, q quoting, of
 	default:
 		pattern := b.operand(exp.Word)
 		if exp.Op == syntax.OtherParamOps {
-			b.eval = b.eval || pattern.Value == "P"
+			if pattern.Value == "P" {
+				b.eval = true
+				b.subs = append(b.subs, b.w.reeval(v.text, b.span)...)
+			}
 			if pattern.Value != "Q" {
 				v = value{}
 			}

@@ -50,6 +50,11 @@ func parseOnce(text string, d Dialect) ([]*syntax.Stmt, error) {
 	return f.Stmts, err
 }
 
+// parseWord parses a text as the inside of double quotes.
+func parseWord(text string, d Dialect) (*syntax.Word, error) {
+	return syntax.NewParser(syntax.Variant(variant(d))).Document(strings.NewReader(text))
+}
+
 // piece is a part of a text that was parsed by itself.
 type piece struct {
 	stmts []*syntax.Stmt

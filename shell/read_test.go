@@ -64,6 +64,8 @@ var readingCases = []struct {
 	{"echo a # rm b\nls 'x\ny'", "echo a; ls|x\ny"},
 	{"rm \\\n -rf x", `rm -rf x`},
 	{`coproc c { ls; }; time { a; b; }; { c; } 2>/dev/null`, `ls; a; b; ; c`},
+	{`x='$(touch p)'; echo "${x@P}"; printf -v 'a[$(touch q)]' y; [[ 'b[$(touch r)]' -eq 0 ]]; declare 'c[$(touch s)]=1'; unset 'd[$(touch t)]'`,
+		`; touch p; echo ?; printf -v a[$(touch q)] y; touch q; touch r; [[ b[$(touch r)]; declare c[$(touch s)]=1; touch s; unset d[$(touch t)]; touch t`},
 	{`printf -v v 'rm'; $v x; read r; $r y`, `printf -v v rm; rm x; read r; ? y`},
 	{`bash -c "rm -rf $X/"`, `bash -c rm -rf /?; rm -rf /?`},
 }

@@ -275,6 +275,10 @@ func (w *walker) runSubcommand(i int, c Call, args []Word) {
 			if row.dashOnly && !hasDashes(args[k+1:k+1+o.operand]) {
 				return
 			}
+			if sub == row.textSub {
+				w.runText(i, c, words, Bash, w.sc.child())
+				return
+			}
 			w.inner(i, c, words, nil)
 			return
 		}
@@ -294,6 +298,7 @@ type runner struct {
 	subs     string // the subcommands; empty: the command follows the options
 	takes    string
 	text     string // options whose value is program text
+	textSub  string // the subcommand whose operands are program text
 	skip     int
 	dashOnly bool // only behind --
 }
@@ -321,7 +326,7 @@ func runnerOf(name string) (runner, bool) {
 	case "bundle":
 		return runner{subs: "exec e"}, true
 	case "sbx":
-		return runner{subs: "exec", takes: "workspace backend timeout result allow-write allow-read hide env accept-gap net network"}, true
+		return runner{subs: "exec run", textSub: "run", takes: "workspace backend timeout result allow-write allow-read hide env accept-gap net network"}, true
 	case "npm", "pnpm", "yarn":
 		return runner{subs: "exec x", takes: "c call p package w workspace", text: "c call", dashOnly: true}, true
 	case "watchexec":

@@ -377,6 +377,7 @@ func (w *walker) arithm(name string, x syntax.ArithmExpr, sp Span) {
 		word := w.single(x)
 		if reevaluated(word.Value) {
 			word.Eval = true
+			w.reeval(word.Value, word.Span)
 		}
 		w.wordCall(name, []Word{word}, sp)
 	case *syntax.BinaryArithm:
