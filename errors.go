@@ -13,6 +13,9 @@ type DeniedError struct {
 }
 
 func (e *DeniedError) Error() string {
+	if len(e.Violations) == 0 {
+		return "the command by guard"
+	}
 	v := e.Violations[0]
 	s := fmt.Sprintf("%q by guard rule %s: %s", v.Words, v.Rule, v.Reason)
 	if v.Instead != "" {

@@ -14,10 +14,14 @@ import (
 // the command as well.
 func forwarded() <-chan os.Signal {
 	in := make(chan os.Signal, 16)
+	var heard []os.Signal
 	for _, sig := range [...]unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2} {
 		if !signal.Ignored(sig) {
-			signal.Notify(in, sig)
+			heard = append(heard, sig)
 		}
+	}
+	if len(heard) > 0 { // an empty list would mean all signals
+		signal.Notify(in, heard...)
 	}
 	out := make(chan os.Signal, 16)
 	go func() {
