@@ -13,6 +13,7 @@ var claudeCode = Protocol{
 	}}},
 	// In these modes a question is answered by nobody: reported as dropped.
 	unattended: func(e Event) bool { return e.Mode == "bypassPermissions" || e.Mode == "dontAsk" },
+	project:    "CLAUDE_PROJECT_DIR",
 	userShell:  true,
 	encode:     encodeClaude,
 	failed:     blocked,
@@ -87,6 +88,7 @@ var gemini = Protocol{
 	Name: "gemini", Title: "Gemini CLI",
 	events:    []event{{name: "BeforeTool", tools: []tool{{name: "run_shell_command"}}}},
 	directory: []string{"dir_path", "directory"},
+	project:   "GEMINI_PROJECT_DIR",
 	encode:    encodeGemini,
 	failed:    blocked,
 	settings: settings{

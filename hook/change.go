@@ -89,6 +89,9 @@ func (p Protocol) Uninstall(place Place) (*Change, error) {
 		}
 	}
 	c.new, c.remove = d.src, d.gone && c.existed
+	if c.remove {
+		c.new = nil
+	}
 	return c, c.sound()
 }
 
@@ -213,6 +216,9 @@ func (place Place) permits(path, target string) error {
 	}
 	return nil
 }
+
+// Removes reports whether the file goes: nothing but the hook was in it.
+func (c *Change) Removes() bool { return c.remove }
 
 // Empty reports whether there is nothing to do.
 func (c *Change) Empty() bool {

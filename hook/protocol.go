@@ -8,6 +8,7 @@
 package hook
 
 import (
+	"path"
 	"strings"
 
 	"github.com/sbx-run/sbx/shell"
@@ -35,6 +36,9 @@ type Protocol struct {
 	// directory names the members of the tool's input that move the command to
 	// another directory, relative to cwd.
 	directory []string
+	// project is the variable in which the agent tells a hook its workspace; ""
+	// when there is none.
+	project string
 	// userShell says that the command is run by the shell of the user, who may
 	// have chosen another one than bash.
 	userShell bool
@@ -95,6 +99,17 @@ func (p Protocol) dialect(userShell string) shell.Dialect {
 		return shell.Zsh
 	}
 	return shell.Bash
+}
+
+// Workspace is the agent's workspace, as far as it tells by a variable.
+func (p Protocol) Workspace(getenv func(string) string) string {
+	if p.project == "" {
+		return ""
+	}
+	if dir := getenv(p.project); path.IsAbs(dir) {
+		return path.Clean(dir)
+	}
+	return ""
 }
 
 // eventOf finds an event by its name. Case does not matter, here and for tools:
