@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -102,10 +101,6 @@ func neverBuilt(f *ast.File) bool {
 		}
 	}
 	return false
-}
-
-func hasGoFiles(t *testing.T, dir string) bool {
-	return slices.ContainsFunc(sourceFiles(t), func(f sourceFile) bool { return f.dir == dir && !f.test })
 }
 
 func TestNothingRunsAtImport(t *testing.T) {
