@@ -86,6 +86,10 @@ func (c *classifier) administers(r *reading, s special) {
 				return
 			}
 		}
+	case yarnCommand:
+		if r.sub == r.row && len(r.ops) == 0 { // alone it is yarn install
+			c.addCall(netPackages, r.call)
+		}
 	case yarnSet:
 		if r.op(0) == "version" {
 			c.addCall(netPackages, r.call)

@@ -3,7 +3,7 @@ package classify
 // archivers pack, unpack and encode, sorted by name. Sources: the manual pages
 // of GNU tar 1.35, Info-ZIP, 7-Zip, gzip, zstd, cpio, OpenSSL 3, GnuPG 2.
 var archivers = []program{
-	{name: "7z", does: sevenZip, opts: "o? p? x? i? m? t? y+ so+ si? aoa+ aos+ r+", style: exact},
+	{name: "7z", does: sevenZip, style: single},
 	{name: "7za", like: "7z"},
 	{name: "7zr", like: "7z"},
 	{name: "7zz", like: "7z"},
@@ -35,7 +35,7 @@ var archivers = []program{
 	{name: "tar", does: tarCommand, style: bare, opts: "f= file= C= directory= T=< files-from=< X=< exclude-from=< b= blocking-factor= N= newer= V= label= g=w listed-incremental= L= K= H= format= I=! use-compress-program=! F=! info-script=! new-volume-script=! to-command=! rsh-command=! rmt-command=! checkpoint-action= checkpoint? exclude= exclude-vcs+ strip-components= transform= xform= s= owner= group= mode= mtime= sort= index-file=> volno-file= suffix= starting-file= wildcards+ overwrite+ recursion+ remove-files+d delete+ O+ to-stdout+ x+ extract+ get+ c+ create+ t+ list+ r+ append+ u+ update+ A+ catenate+ concatenate+ d+ diff+ compare+ z+ j+ J+ v+ p+ k+ a+ W+ P+ h+ gzip+ bzip2+ xz+ zstd+ verbose+ absolute-names+ keep-old-files+ no-same-owner+ preserve-permissions+ one-file-system+ null+ verify+ test-label+"},
 	{name: "uncompress", like: "bunzip2"},
 	{name: "unlzma", like: "bunzip2"},
-	{name: "unrar", does: unrarCommand, opts: "o+ y+ p+", style: exact},
+	{name: "unrar", does: unrarCommand, style: single},
 	{name: "unxz", like: "bunzip2"},
 	{name: "unzip", does: unzipCommand, args: "r-", opts: "d= x= P= l+~ t+~ Z+~ v+~ z+~ p+ c+ q+ o+ n+ j+ O= I="},
 	{name: "unzstd", like: "bunzip2"},

@@ -71,7 +71,7 @@ var coreutils = []program{
 	{name: "numfmt", args: "-"},
 	{name: "od", args: "r", opts: "A= j= N= t= w? S= address-radix= skip-bytes= read-bytes= format= width?"},
 	{name: "paste", args: "r", opts: "d= delimiters="},
-	{name: "patch", args: "wr", sets: []rule{writeFile}, opts: "i=< input=< o=> output=> p= strip= d=/ directory=/ r=> reject-file=> B= z= b+ F= fuzz= D= V= dry-run+~"},
+	{name: "patch", args: "wr", sets: []rule{writeFile}, opts: "i=< input=< o=> output=> p= strip= d=/ directory=/ r=> reject-file=> B= z= b+ F= fuzz= D= V= dry-run+~", does: patchCommand},
 	{name: "pathchk", args: "-"},
 	{name: "printf"},
 	{name: "ptx", args: "r"},

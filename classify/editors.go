@@ -20,6 +20,6 @@ var editors = []program{
 	{name: "red", like: "ed"},
 	{name: "vi", like: "vim"},
 	{name: "view", like: "vim"},
-	{name: "vim", does: vimCommand, args: "r", opts: "c= cmd= S=< s= w=> W=> u=< U=< i=< t= T= q? r? V? o? O? p? e+ E+ n+ N+ R+ Z+ headless+ clean+ not-a-term+ startuptime=> l= server= remote=", style: exact},
+	{name: "vim", does: vimCommand, args: "r", opts: "c= cmd= S=< s+ w=> W=> u=< U=< i=< t= T= q? r? V? o? O? p? e+ E+ n+ N+ R+ Z+ headless+ clean+ not-a-term+ startuptime=> l= server= remote=", style: exact},
 	{name: "vimdiff", like: "vim"},
 }

@@ -43,6 +43,11 @@ func (c *classifier) touchesFiles(r *reading, s special) bool {
 		}
 	case formats:
 		c.formats(r)
+	case patchCommand:
+		if _, ok := r.value("d directory"); ok {
+			here := shell.Word{Value: ".", Prefix: ".", Literal: true, Span: c.s.Calls[r.call].Span}
+			c.changed(r.call, &here, r.dir)
+		}
 	case sdCommand:
 		if len(r.ops) > 2 {
 			for _, k := range r.ops[2:] {
@@ -74,7 +79,12 @@ func (c *classifier) touchesFiles(r *reading, s special) bool {
 	case unzipCommand:
 		c.unzip(r)
 	case zipCommand:
-		if r.has("d delete") || r.has("T") && r.has("TT unzip-command") {
+		for k := 1; k+1 < len(r.words); k++ {
+			if r.words[k].Value == "-TT" { // two letters behind one dash
+				c.add(optionProgram, r.call, r.words[k+1].Span, r.words[k+1].Value)
+			}
+		}
+		if r.has("d delete") {
 			r.ops = r.ops[:min(1, len(r.ops))]
 		}
 	case sevenZip, unrarCommand:
@@ -346,13 +356,16 @@ func (c *classifier) sevenZip(r *reading) {
 	switch r.op(0) {
 	case "x", "e":
 		c.path(r, 'r', archive)
-		if r.has("so") {
+		if wordIn(r.words, "-so") {
 			c.carry(r.call, fromDecoder)
 			return
 		}
 		c.addCall(writeExtract, r.call)
-		if d, ok := r.value("o"); ok {
-			c.path(r, 'w', &d)
+		for k := range r.words {
+			if v := r.words[k].Value; strings.HasPrefix(v, "-o") && v != "-o+" && v != "-o-" {
+				d := tail(r.words[k], 2)
+				c.path(r, 'w', &d)
+			}
 		}
 		if n := len(r.ops); r.name == "unrar" && n > 2 && strings.HasSuffix(r.op(n-1), "/") {
 			c.path(r, 'w', &r.words[r.ops[n-1]])
@@ -362,7 +375,7 @@ func (c *classifier) sevenZip(r *reading) {
 		for _, k := range r.ops[2:] {
 			c.path(r, 'r', &r.words[k])
 		}
-		if r.has("sdel") {
+		if wordIn(r.words, "-sdel") {
 			c.addCall(deleteOption, r.call)
 		}
 	case "d", "rn":
@@ -370,6 +383,15 @@ func (c *classifier) sevenZip(r *reading) {
 	default:
 		c.path(r, 'r', archive)
 	}
+}
+
+func wordIn(words []shell.Word, value string) bool {
+	for k := range words {
+		if words[k].Value == value {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *classifier) jar(r *reading) {
@@ -395,7 +417,7 @@ func (c *classifier) packs(r *reading, s special) {
 	if unpacks {
 		c.carry(r.call, fromDecoder)
 	}
-	if r.has("c stdout to-stdout t test") || len(r.ops) == 0 {
+	if r.has("c stdout to-stdout t test") || len(r.ops) == 0 && !c.s.Calls[r.call].More {
 		return
 	}
 	if o, ok := r.value("o"); ok {

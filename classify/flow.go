@@ -207,13 +207,19 @@ func (c *classifier) savedFlow(w *shell.Word, dir string) flow {
 }
 
 // key names a file so that two words that name the same file agree: its path,
-// or the variable that holds it.
+// or how the variables that hold it are written.
 func (c *classifier) key(w *shell.Word, dir string) string {
 	if !w.Literal && !w.Guess {
-		if len(w.Vars) != 1 {
+		text := c.s.Slice(w.Span)
+		if strings.IndexByte(text, '$') < 0 || strings.ContainsAny(text, "(`") {
 			return ""
 		}
-		return "$" + w.Vars[0] + w.Value
+		return strings.Map(func(r rune) rune {
+			if r == '"' || r == '{' || r == '}' {
+				return -1
+			}
+			return r
+		}, text)
 	}
 	p, at := c.locate(w, dir)
 	if at == nowhere || at == socket {

@@ -12,7 +12,8 @@ type program struct {
 
 	// opts lists the options that take a value or that matter, as
 	// NAME[MARK][EFFECTS]: MARK is = (a value, attached or in the next word),
-	// ? (a value only when attached) or + (none). The effects:
+	// ? (a value only when attached), # (digits,
+	// when attached) or + (none). The effects:
 	//
 	//	<  the value is a file that is read      >  … written
 	//	o  … written by a build or an archiver   x  … deleted
@@ -21,7 +22,8 @@ type program struct {
 	//	@  … data, or a file behind @            F  … a form field, or a file behind =@
 	//	~  nothing happens (help, dry run)       *  operands are changed in place
 	//	,  the first operand's role is taken     d  something is deleted
-	//	w  something is written                  s  more rights
+	//	w  something is written (+), or the      s  more rights
+	//	   value is a path that is
 	//	n  the network is used                   b  detached
 	opts string
 
@@ -136,7 +138,7 @@ func option(spec, name string, abbreviated bool) (full, how string, ok bool) {
 			end += i
 		}
 		n := i
-		for n < end && spec[n] != '=' && spec[n] != '?' && spec[n] != '+' {
+		for n < end && spec[n] != '=' && spec[n] != '?' && spec[n] != '+' && spec[n] != '#' {
 			n++
 		}
 		switch {

@@ -19,7 +19,7 @@ var packages = []program{
 	{name: "brew", subs: []program{{name: "install upgrade update reinstall fetch tap bundle outdated search", sets: []rule{netPackages}, opts: "file= n+~ dry-run+~"}, {name: "*", args: "-"}}},
 	{name: "bun", style: posix, does: bunCommand, opts: "e=c eval=c p=c print=c r=! preload=! cwd= env-file=< c= config= i+ b+ bun+ hot+ watch+ smol+ port= if-present+ filter= F= silent+ main-fields= conditions= d= define= l= loader= inspect? install=", subs: []program{
 		{name: "install i add update a upgrade outdated ci publish audit", sets: []rule{netPackages}, opts: "d+ D+ cwd= registry="},
-		{name: "x", does: packageRunner, style: posix},
+		{name: "x", does: packageRunner, style: posix, sets: []rule{netPackages, packageRun}},
 		{name: "create c", sets: []rule{netPackages, packageRun}},
 		{name: "pm", args: "-"},
 		{name: "build", args: "r", opts: "outdir=o outfile=o target= format="},
@@ -134,7 +134,7 @@ var packages = []program{
 	{name: "volta", subs: []program{{name: "install fetch pin", sets: []rule{netPackages}}, {name: "*", args: "-"}}},
 	{name: "winget", subs: []program{{name: "install upgrade", sets: []rule{netPackages}}, {name: "*", args: "-"}}},
 	{name: "xbps-install", sets: []rule{netPackages}},
-	{name: "yarn", opts: "cwd=/", subs: yarnSubs},
+	{name: "yarn", opts: "cwd=/ v+~", does: yarnCommand, subs: yarnSubs},
 	{name: "yarnpkg", like: "yarn"},
 	{name: "yay", like: "pacman"},
 	{name: "yum", like: "dnf"},
@@ -170,13 +170,13 @@ var yarnSubs = []program{
 }
 
 var pipSubs = []program{
-	{name: "install download wheel search index lock", sets: []rule{netPackages}, opts: "r=< requirement=< c=< constraint=< t=w target=w e= editable= i= index-url= extra-index-url= f= find-links= d=w dest=w w=w wheel-dir=w root=w prefix=w python= platform= no-index+ trusted-host= proxy= cache-dir= no-binary= only-binary= progress-bar= report=> config-settings= upgrade-strategy= dry-run+ U+ upgrade+ src="},
+	{name: "install download wheel search index lock", sets: []rule{netPackages}, opts: "r=< requirement=< c=< constraint=< t=o target=o e= editable= i= index-url= extra-index-url= f= find-links= d=o dest=o w=o wheel-dir=o root=o prefix=o python= platform= no-index+ trusted-host= proxy= cache-dir= no-binary= only-binary= progress-bar= report=> config-settings= upgrade-strategy= dry-run+ U+ upgrade+ src="},
 	{name: "*", args: "-", opts: "r=< path= format= exclude="},
 }
 
 var uvSubs = []program{
 	{name: "pip", subs: []program{
-		{name: "install sync compile", sets: []rule{netPackages}, opts: "r=< requirement=< c=< constraint=< e= editable= o=o output-file=o p= python= t=w target=w prefix=w system+ index-url= extra-index-url= find-links= U+ dry-run+"},
+		{name: "install sync compile", sets: []rule{netPackages}, opts: "r=< requirement=< c=< constraint=< e= editable= o=o output-file=o p= python= t=o target=o prefix=o system+ index-url= extra-index-url= find-links= U+ dry-run+"},
 		{name: "*", args: "-"},
 	}},
 	{name: "add sync lock publish self upgrade", sets: []rule{netPackages}, opts: "r=< requirements=< group= extra= python= p= index-url= dev+ offline+ script=w"},

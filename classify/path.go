@@ -254,6 +254,9 @@ func harmlessProgram(v string) bool {
 	if strings.HasPrefix(v, "ssh") && (len(v) == 3 || v[3] == ' ') {
 		return !strings.Contains(v, "ProxyCommand") && !strings.Contains(v, "LocalCommand")
 	}
+	if strings.ContainsAny(v, ";|&$`()<>\n") {
+		return false
+	}
 	v, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimPrefix(v, "/usr"), "/bin/"), " ")
 	return listed("cat less more most bat delta true false : vi vim nvim nano emacs code gzip pigz bzip2 lbzip2 pbzip2 xz pixz zstd lz4 lzop lzma brotli compress "+
 		"head tail never sensible-pager diff-so-fancy diff firefox chromium xdg-open open", v) || v == ""

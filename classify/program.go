@@ -106,7 +106,10 @@ var unlisted = program{
 
 // apply notes what the row says about the words that were found.
 func (c *classifier) apply(r *reading) {
-	if r.effects&dry != 0 && r.sub.does != remoteCopy {
+	if r.effects&dry != 0 {
+		if r.sub.does == remoteCopy { // a dry run of rsync connects all the same
+			c.special(r)
+		}
 		return
 	}
 	for _, by := range r.row.sets {
@@ -148,7 +151,11 @@ func (c *classifier) option(r *reading, o *opt) {
 		case 'd':
 			c.addCall(deleteOption, r.call)
 		case 'w':
-			c.addCall(writeInPlace, r.call)
+			if o.how[0] == '+' {
+				c.addCall(writeInPlace, r.call)
+			} else if o.word >= 0 {
+				c.path(r, 'w', &w)
+			}
 		case 's':
 			c.addCall(privileged, r.call)
 		case 'n':

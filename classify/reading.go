@@ -138,8 +138,11 @@ func (r *reading) short(p *program, k, from int) int {
 			full = v[i : i+1]
 		}
 		o := opt{name: full, how: how, word: -1}
-		if how == "" || how[0] == '+' {
+		if how == "" || how[0] == '+' || how[0] == '#' {
 			r.found(o)
+			for how != "" && how[0] == '#' && i+1 < len(v) && (v[i+1] >= '0' && v[i+1] <= '9' || v[i+1] == 'x') {
+				i++
+			}
 			continue
 		}
 		switch {

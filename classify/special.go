@@ -108,6 +108,7 @@ const (
 	packsInPlace
 	pacmanCommand
 	partedCommand
+	patchCommand
 	printenvCommand
 	psCommand
 	railsGenerate
@@ -154,6 +155,7 @@ const (
 	wgetCommand
 	wipefsCommand
 	xargsCommand
+	yarnCommand
 	yarnSet
 	yqCommand
 	zipCommand

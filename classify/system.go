@@ -45,7 +45,7 @@ var system = []program{
 	{name: "free"},
 	{name: "fsck", args: "-"},
 	{name: "fuser", args: "-"},
-	{name: "gdb", style: exact, does: gdbCommand, args: "r", opts: "ex= eval-command= x=< command=< p= pid= c= core= batch+ q+ args+ nx+ cd= iex= eval="},
+	{name: "gdb", style: single, does: gdbCommand, args: "r", opts: "ex= eval-command= x=< command=< p= pid= c= core= batch+ q+ args+ nx+ cd= iex= eval="},
 	{name: "getent", args: "-"},
 	{name: "gio", subs: []program{{name: "trash remove", sets: []rule{deleteFiles}, args: "d"}, {name: "copy", sets: []rule{writeFile}, args: "r$w"}, {name: "move", sets: []rule{writeFile}, args: "m$w"}, {name: "*", args: "r"}}},
 	{name: "gksudo", like: "sudo"},

@@ -34,7 +34,7 @@ func TestTables(t *testing.T) {
 func checkRow(t *testing.T, path string, p *program) {
 	t.Helper()
 	for _, o := range strings.Fields(p.opts) {
-		k := strings.IndexAny(o, "=?+")
+		k := strings.IndexAny(o, "=?+#")
 		if k < 0 {
 			t.Errorf("%s: option %q has no mark", path, o)
 			continue

@@ -132,7 +132,6 @@ var carriers = []carrier{
 	{name: "setsid"},
 	{name: "setuidgid", operands: 1},
 	{name: "sh", kind: runsShell, takes: "o O rcfile init-file", plus: true},
-	{name: "shuf"},
 	{name: "softlimit", takes: "a c d f l m o p r s t"},
 	{name: "ssh-agent", takes: "a E P t"},
 	{name: "start-stop-daemon", kind: runsSpecial, takes: "x exec a startas p pidfile n name u user c chuid g group d chdir r chroot N nicelevel P procsched I iosched k umask"},
