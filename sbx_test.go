@@ -15,15 +15,15 @@ import (
 	"github.com/sbx-run/sbx/shell"
 )
 
-// run runs a request in a fresh workspace over the fake backend.
-func runFake(t *testing.T, o Options, req Request) (Result, error, *fakeBackend) {
+// runFake runs a request in a fresh workspace over the fake backend.
+func runFake(t *testing.T, o Options, req Request) (Result, *fakeBackend, error) {
 	t.Helper()
 	e, b := fakeEngine(t, o)
 	if req.Workspace == "" {
 		req.Workspace = t.TempDir()
 	}
 	r, err := e.Run(context.Background(), req)
-	return r, err, b
+	return r, b, err
 }
 
 func TestRefusalsRunNothing(t *testing.T) {
@@ -80,7 +80,7 @@ func TestRefusalsRunNothing(t *testing.T) {
 }
 
 func TestAllowances(t *testing.T) {
-	r, err, b := runFake(t, Options{AllowUnparsed: true}, Request{Text: "echo 'x"})
+	r, b, err := runFake(t, Options{AllowUnparsed: true}, Request{Text: "echo 'x"})
 	if err != nil || len(b.ran) != 1 || r.Unread == "" || !slices.Contains(r.Tags, "unknown") {
 		t.Errorf("unparsed text that is allowed: %+v, %v", r, err)
 	}
@@ -109,7 +109,7 @@ func TestWhatRuns(t *testing.T) {
 		{Request{Text: "ls", Dialect: shell.Zsh}, []string{"zsh", "-c", "--", "ls"}},
 		{Request{Argv: []string{"a b", "", "-c", "\xff"}}, []string{"a b", "", "-c", "\xff"}},
 	} {
-		_, err, b := runFake(t, Options{}, tc.req)
+		_, b, err := runFake(t, Options{}, tc.req)
 		if err != nil || len(b.ran) != 1 || !reflect.DeepEqual(b.ran[0].Argv, tc.want) {
 			t.Errorf("%+v: %v", tc.req, err)
 		}
@@ -119,7 +119,7 @@ func TestWhatRuns(t *testing.T) {
 func TestEnvironmentOfRun(t *testing.T) {
 	home := t.TempDir()
 	o := Options{Environ: []string{"HOME=" + home, "PATH=/bin", "GITHUB_TOKEN=tok", "API_KEY=key", "LD_PRELOAD=/x.so", "PLAIN=yes", "PEPE_SANDBOX_CWD=/x"}}
-	r, err, b := runFake(t, o, Request{Text: "ls", Keep: []string{"API_KEY"}, Env: []string{"GITHUB_TOKEN=given", "MORE=1"}})
+	r, b, err := runFake(t, o, Request{Text: "ls", Keep: []string{"API_KEY"}, Env: []string{"GITHUB_TOKEN=given", "MORE=1"}})
 	must(t, err)
 	env := environ(b.ran[0].Env)
 	for name, want := range map[string]string{"PLAIN": "yes", "API_KEY": "key", "GITHUB_TOKEN": "given", "MORE": "1", "LD_PRELOAD": "", "PEPE_SANDBOX_CWD": "", "PWD": b.ran[0].Dir} {
@@ -141,13 +141,13 @@ func TestProfileOfRun(t *testing.T) {
 	dir := realPath(t.TempDir())
 	link := filepath.Join(dir, "link")
 	must(t, os.Mkdir(filepath.Join(dir, "real"), 0o755), os.Symlink("real", link))
-	_, err, b := runFake(t, Options{Write: []string{link}, Network: sandbox.NetworkHost, AllowUnix: true}, Request{Text: "ls"})
+	_, b, err := runFake(t, Options{Write: []string{link}, Network: sandbox.NetworkHost, AllowUnix: true}, Request{Text: "ls"})
 	must(t, err)
 	p := b.opened[0]
 	if !slices.Equal(p.Write, []string{filepath.Join(dir, "real")}) || p.Network != sandbox.NetworkHost || !p.UnixAllow || p.Supervisor || p.Private.Temp == "" {
 		t.Errorf("%+v", p)
 	}
-	_, err, _ = runFake(t, Options{Write: []string{filepath.Dir(dir)}, Environ: []string{"HOME=" + dir}}, Request{Text: "ls"})
+	_, _, err = runFake(t, Options{Write: []string{filepath.Dir(dir)}, Environ: []string{"HOME=" + dir}}, Request{Text: "ls"})
 	var refused *PathError
 	if !errors.As(err, &refused) {
 		t.Errorf("a path that holds sbx's configuration may be written: %v", err)
@@ -189,7 +189,7 @@ func TestRuntimeScript(t *testing.T) {
 
 // The names on the wire do not change by accident.
 func TestResultJSON(t *testing.T) {
-	r, err, _ := runFake(t, Options{}, Request{Text: "ls"})
+	r, _, err := runFake(t, Options{}, Request{Text: "ls"})
 	must(t, err)
 	text, err := json.Marshal(r)
 	must(t, err)
