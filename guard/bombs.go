@@ -13,7 +13,7 @@ const maxBombs = 256
 // themselves without end.
 func (k *checker) bombs() {
 	for n := range k.s.Funcs {
-		if f := &k.s.Funcs[n]; len(f.Calls) > 1 || len(f.Calls) == 1 && k.s.Calls[f.Calls[0]].Background {
+		if f := &k.s.Funcs[n]; len(f.Calls) > 0 && len(k.out) < maxViolations {
 			k.bomb(f, n)
 		}
 	}
@@ -29,7 +29,7 @@ func (k *checker) bomb(f *shell.Func, n int) {
 	}
 	copies, others, spread := 0, 0, false
 	for _, j := range f.Calls {
-		c := &k.s.Calls[j]
+		c := k.at(j)
 		if followed(c) {
 			continue
 		}
@@ -84,7 +84,7 @@ func (k *checker) callsAgain(f *shell.Func, n int, c *shell.Call) bool {
 			continue
 		}
 		for _, j := range g.Calls {
-			if b := &k.s.Calls[j]; !followed(b) && program(b) == f.Name && idle(b) {
+			if b := k.at(j); !followed(b) && program(b) == f.Name && idle(b) {
 				return true
 			}
 		}
@@ -112,8 +112,8 @@ func idle(c *shell.Call) bool {
 
 func (k *checker) pipedToCopy(f *shell.Func, n int, c *shell.Call) bool {
 	for _, list := range [...][]int{c.PipeTo, c.PipeFrom} {
-		for _, j := range list {
-			if k.callsAgain(f, n, &k.s.Calls[j]) {
+		for _, j := range list[:min(len(list), maxBombs)] {
+			if k.callsAgain(f, n, k.at(j)) {
 				return true
 			}
 		}
@@ -133,7 +133,11 @@ func (k *checker) scriptBomb() {
 			first = i
 		}
 		copies++
-		spread = spread || c.Background || len(c.PipeTo) > 0 && len(k.s.Calls[c.PipeTo[0]].Words) == 1 && k.isSelf(&k.s.Calls[c.PipeTo[0]].Words[0])
+		spread = spread || c.Background
+		if len(c.PipeTo) > 0 {
+			to := k.at(c.PipeTo[0])
+			spread = spread || len(to.Words) == 1 && k.isSelf(&to.Words[0])
+		}
 	}
 	if copies > 1 && spread {
 		k.report(wayBomb, first, "", "$0 & $0")

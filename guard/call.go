@@ -14,42 +14,47 @@ func (k *checker) call(i int) {
 			k.writes(i, c, &c.Redirs[r].Target)
 		}
 	}
-	name := program(c)
-	switch name {
-	case "":
-	case "rm", "grm", "srm", "wipe", "rimraf", "del-cli", "trash", "trash-put", "safe-rm", "unlink", "gunlink", "shred", "gshred", "truncate", "gtruncate":
-		k.remove(i, c, name)
-	case "gio":
-		if len(c.Words) > 1 && c.Words[1].Value == "trash" {
-			k.remove(i, c, name)
-		}
-	case "find", "gfind", "bfs":
-		k.find(i, c)
-	case "chmod", "gchmod", "chown", "gchown", "chgrp", "gchgrp":
-		k.mode(i, c, strings.TrimPrefix(name, "g"))
-	case "mv", "gmv":
-		k.move(i, c)
-	case "cp", "gcp", "install", "ginstall":
-		k.copyTo(i, c)
-	case "git", "git-clean":
-		k.clean(i, c)
-	case "rsync":
-		k.sync(i, c)
-	case "tar", "gtar", "bsdtar":
-		k.archive(i, c)
-	case "tee", "gtee", "sponge":
-		k.writesOperands(i, c)
-	case "dd", "gdd", "dcfldd", "dc3dd":
-		k.dd(i, c)
-	default:
-		k.rare(i, c, name)
+	if len(c.Assigns) > 0 {
+		k.assigned(i, c)
 	}
-}
-
-// rare judges the programs that everyday commands do not hold.
-func (k *checker) rare(i int, c *shell.Call, name string) {
-	switch {
-	case k.format(i, c, name), k.power(i, c, name), k.control(i, c, name):
+	name := k.programOf(c)
+	switch familyOf(name) {
+	case removers:
+		k.remove(i, c, name)
+	case finders:
+		k.find(i, c)
+	case modes:
+		k.mode(i, c, strings.TrimPrefix(name, "g"))
+	case movers:
+		k.move(i, c)
+	case copiers:
+		k.copyTo(i, c)
+	case cleaners:
+		k.clean(i, c)
+		k.options(i, c, name)
+	case syncers:
+		k.sync(i, c)
+		k.options(i, c, name)
+	case archivers:
+		k.archive(i, c)
+		k.options(i, c, name)
+	case writers:
+		k.writesOperands(i, c)
+	case dds:
+		k.dd(i, c)
+	case shells:
+		k.guessedText(i, c, name)
+	case formatters:
+		k.format(i, c, name)
+	case powers:
+		k.power(i, c, name)
+	case controls:
+		k.control(i, c, name)
+		k.embedded(i, c, name)
+	case languages:
+		k.embedded(i, c, name)
+	case hosts:
+		k.options(i, c, name)
 	}
 }
 
@@ -69,10 +74,60 @@ func program(c *shell.Call) string {
 	return strings.ToLower(name)
 }
 
+// programOf is the program, also when it is $(which rm) or $(command -v rm).
+func (k *checker) programOf(c *shell.Call) string {
+	if name := program(c); name != "" {
+		return name
+	}
+	if len(c.Words) == 0 || c.Words[0].Value != "" || len(c.Words[0].Subs) != 1 {
+		return ""
+	}
+	sub := k.at(c.Words[0].Subs[0])
+	switch sub.Name() {
+	case "which", "command", "type", "whereis", "readlink", "realpath":
+		if args := sub.Args(); len(args) > 0 && args[len(args)-1].Literal {
+			v := args[len(args)-1].Value
+			return v[strings.LastIndexByte(v, '/')+1:]
+		}
+	}
+	return ""
+}
+
+// guessedText judges eval and sh -c of text that is not literal but known:
+// eval "$(echo …)", and shells that read a process substitution.
+func (k *checker) guessedText(i int, c *shell.Call, name string) {
+	args := c.Args()
+	literal := true
+	var text strings.Builder
+	for j := range args {
+		w := &args[j]
+		switch {
+		case w.Proc == '<':
+			if out, ok := k.printedBy(w.Subs); ok && name != "eval" {
+				k.runText(i, c, c.Dir, out)
+			}
+			return
+		case name == "eval":
+			literal = literal && w.Literal
+			if v, ok := certain(k.s, w); ok {
+				text.WriteString(v + " ")
+			} else {
+				text.WriteString(hole + " ")
+			}
+		case name != "source" && name != "." && w.Guess && !w.Literal && j > 0 && strings.HasSuffix(args[j-1].Value, "c"):
+			k.runText(i, c, c.Dir, w.Value)
+			return
+		}
+	}
+	if !literal {
+		k.runText(i, c, c.Dir, text.String())
+	}
+}
+
 // spelled prints the program with its options and the one operand that matters.
 func spelled(c *shell.Call, object string) string {
 	var b strings.Builder
-	b.WriteString(c.Words[0].Value)
+	b.WriteString(known(&c.Words[0]))
 	for j := 1; j < len(c.Words) && b.Len() < 60; j++ {
 		if v := known(&c.Words[j]); len(v) > 1 && v[0] == '-' && v != "--" {
 			b.WriteByte(' ')

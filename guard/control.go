@@ -6,12 +6,11 @@ import (
 	"github.com/sbx-run/sbx/shell"
 )
 
-// control judges the command lines that change what the agent may do, and
-// reports whether the name is one of them.
-func (k *checker) control(i int, c *shell.Call, name string) bool {
+// control judges the command lines that change what the agent may do.
+func (k *checker) control(i int, c *shell.Call, name string) {
 	switch name {
 	case "pepe":
-		if !onlyHelp(c.Args()) && !k.isFunction(i, c, name) {
+		if !onlyHelp(c.Args()) && !k.isFunction(c, name) {
 			k.report(wayPepe, i, "", spelledAll(c))
 		}
 	case "mix":
@@ -26,15 +25,12 @@ func (k *checker) control(i int, c *shell.Call, name string) bool {
 		if sbxControl(c.Args()) {
 			k.report(wayControls, i, "", spelledAll(c))
 		}
-	default:
-		return false
 	}
-	return true
 }
 
 // isFunction reports whether a bare name is a function of the text.
-func (k *checker) isFunction(i int, c *shell.Call, name string) bool {
-	return strings.IndexByte(known(&c.Words[0]), '/') < 0 && k.shadowed(i, c, name)
+func (k *checker) isFunction(c *shell.Call, name string) bool {
+	return strings.IndexByte(known(&c.Words[0]), '/') < 0 && k.shadowed(c, name)
 }
 
 func onlyHelp(args []shell.Word) bool {
@@ -132,12 +128,17 @@ func (k *checker) input(c *shell.Call) (string, bool) {
 	if c.In != nil {
 		return c.In.Value, c.In.Literal || c.In.Guess
 	}
-	if len(c.PipeFrom) == 0 || len(c.PipeFrom) > 64 {
+	return k.printedBy(c.PipeFrom)
+}
+
+// printedBy is the text that calls print, where it is literal.
+func (k *checker) printedBy(from []int) (string, bool) {
+	if len(from) == 0 || len(from) > 256 {
 		return "", false
 	}
 	var b strings.Builder
-	for _, j := range c.PipeFrom {
-		p := &k.s.Calls[j]
+	for _, j := range from {
+		p := k.at(j)
 		switch program(p) {
 		case "echo", "printf":
 			for n := range p.Args() {
@@ -151,7 +152,7 @@ func (k *checker) input(c *shell.Call) (string, bool) {
 		}
 		b.WriteByte('\n')
 	}
-	return b.String(), b.Len() > len(c.PipeFrom)
+	return b.String(), b.Len() > len(from)
 }
 
 // sbxControl reports whether a command line of sbx changes the sandbox, or runs

@@ -10,6 +10,22 @@ import (
 // remove judges rm and its relatives. What find or xargs hands over needs no
 // -r: the tree was walked already.
 func (k *checker) remove(i int, c *shell.Call, name string) {
+	switch name {
+	case "gio":
+		if !hasWord(c, "trash") {
+			return
+		}
+	case "npx", "bunx": // npx rimraf PATH
+		for j := range c.Words {
+			if v := c.Words[j].Value; j > 0 && (v == "rimraf" || v == "del-cli" || v == "trash-cli") {
+				inner := *c
+				inner.Words = c.Words[j:]
+				k.remove(i, &inner, "rimraf")
+				return
+			}
+		}
+		return
+	}
 	o := options{args: c.Args(), long: "interactive size iterations random-source remove reference"}
 	recursive, asked, unknown := false, false, false
 	switch name {
@@ -157,7 +173,7 @@ func destination(c *shell.Call) (sources []*shell.Word, dest *shell.Word, ok boo
 // clean judges git clean -f by the directory it runs in and its paths.
 func (k *checker) clean(i int, c *shell.Call) {
 	where := *c
-	if by, ok := assigned(c, "GIT_WORK_TREE"); ok {
+	if by, ok := assignedTo(c, "GIT_WORK_TREE"); ok {
 		where.Dir = k.below(c.Dir, by)
 	}
 	rest, force := c.Args(), false
@@ -218,7 +234,7 @@ func (k *checker) below(dir, value string) string {
 	return pathString(p)
 }
 
-func assigned(c *shell.Call, name string) (string, bool) {
+func assignedTo(c *shell.Call, name string) (string, bool) {
 	for _, a := range c.Assigns {
 		if a.Name == name && (a.Value.Literal || a.Value.Guess) {
 			return a.Value.Value, true

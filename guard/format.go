@@ -7,8 +7,8 @@ import (
 )
 
 // format judges programs that make file systems, erase disks or write to them
-// by an option, and reports whether the name is one of them.
-func (k *checker) format(i int, c *shell.Call, name string) bool {
+// by an option.
+func (k *checker) format(i int, c *shell.Call, name string) {
 	switch name {
 	case "mkfs", "mke2fs", "newfs", "mkdosfs", "mkntfs", "mkexfatfs", "mkreiserfs", "mkfs_msdos":
 		k.makeFS(i, c, name)
@@ -69,14 +69,9 @@ func (k *checker) format(i int, c *shell.Call, name string) bool {
 		k.dd(i, c)
 	case "xxd":
 		k.writesOperand(i, c, 1, "clsog")
-	default:
-		if strings.HasPrefix(name, "mkfs.") || strings.HasPrefix(name, "newfs_") {
-			k.makeFS(i, c, name)
-			return true
-		}
-		return false
+	default: // mkfs.TYPE, newfs_TYPE
+		k.makeFS(i, c, name)
 	}
-	return true
 }
 
 // makeFS judges mkfs: on anything but a literal regular file in the workspace
@@ -91,7 +86,7 @@ func (k *checker) makeFS(i int, c *shell.Call, name string) {
 			if target == nil || k.isDevice(c, a.value) {
 				target = a.value
 			}
-		case a.long && (a.name == "help" || a.name == "version" || a.name == "dry-run"), a.name == "V" && !a.long && name != "mkfs.xfs":
+		case a.long && (a.name == "help" || a.name == "version" || a.name == "dry-run"), a.name == "V" && !a.long && (name != "mkfs" || len(c.Words) == 2):
 			return
 		case (a.name == "t" || a.name == "type") && a.value != nil && name == "mkfs":
 			kind = a.value.Value

@@ -34,6 +34,7 @@ type checker struct {
 	out   []Violation
 	depth int // programs around this one: python -c "os.system(…)"
 	unset int // searches of mayBeSet
+	found foundMemo
 }
 
 func (k *checker) check() {
@@ -46,6 +47,17 @@ func (k *checker) check() {
 	k.bombs()
 }
 
+// nowhere stands for a call that an index does not find.
+var nowhere shell.Call
+
+// at is the call at an index.
+func (k *checker) at(j int) *shell.Call {
+	if j < 0 || j >= len(k.s.Calls) {
+		return &nowhere
+	}
+	return &k.s.Calls[j]
+}
+
 // report adds a violation; what describes the object of the reason, words are
 // what matters of the command.
 func (k *checker) report(w way, i int, what, words string) {
@@ -54,7 +66,13 @@ func (k *checker) report(w way, i int, what, words string) {
 		Rule: row.ID, Call: i, Span: k.s.Calls[i].Span, Words: words,
 		Reason: row.reason(what), Instead: row.Instead,
 	}
-	for _, old := range k.out { // a function is read where it is defined and where it is called
+	k.add(v)
+}
+
+// add keeps a violation that is not known yet: a function is read where it is
+// defined and where it is called.
+func (k *checker) add(v Violation) {
+	for _, old := range k.out {
 		if old.Rule == v.Rule && old.Span == v.Span {
 			return
 		}

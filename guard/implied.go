@@ -45,20 +45,19 @@ func (k *checker) fromWord(c *shell.Call, w *shell.Word, recursive bool) (place,
 func (k *checker) handed(i int, c *shell.Call, operands []*shell.Word, recursive bool) (place, string) {
 	for n := len(c.Carriers) - 1; n >= 0; n-- {
 		by := c.Carriers[n]
-		if by.Call >= len(k.s.Calls) || by.Via == shell.ViaFunc {
+		if by.Via == shell.ViaFunc {
 			continue
 		}
-		list := &k.s.Calls[by.Call]
-		direct := c
-		if n+1 < len(c.Carriers) && c.Carriers[n+1].Call < len(k.s.Calls) {
-			direct = &k.s.Calls[c.Carriers[n+1].Call]
+		list, direct := k.at(by.Call), c
+		if n+1 < len(c.Carriers) {
+			direct = k.at(c.Carriers[n+1].Call)
 		}
 		var at place
 		var shown string
 		switch by.Name {
 		case "find":
 			if holder(operands, "{}") {
-				at, shown = k.foundBy(list, direct)
+				at, shown = k.foundBy(by.Call, direct)
 			}
 		case "fd", "fdfind":
 			if holder(operands, "{}") || c.More && !anyHolder(operands) {
@@ -95,27 +94,73 @@ func anyHolder(operands []*shell.Word) bool {
 	return false
 }
 
+// foundMemo is what the last find that was asked for hands on: many calls may
+// ask for the same one.
+type foundMemo struct {
+	known   bool
+	call    int
+	at      place
+	shown   string
+	execs   map[int]bool // where the words of an unfiltered -exec start
+	printed bool         // it prints names without a filter
+}
+
 // foundBy judges the {} that a find hands to one of its -exec.
-func (k *checker) foundBy(list, direct *shell.Call) (place, string) {
-	starts, expr := findStarts(list.Args())
-	at, shown := k.start(list, starts)
-	if at == elsewhere {
+func (k *checker) foundBy(list int, direct *shell.Call) (place, string) {
+	m := k.remember(list)
+	if m.at == elsewhere || len(direct.Words) == 0 || !m.execs[direct.Words[0].Span.Start] {
 		return elsewhere, ""
 	}
+	return m.at, m.shown
+}
+
+// printed judges the names that find prints.
+func (k *checker) printed(list int) (place, string) {
+	m := k.remember(list)
+	if !m.printed {
+		return elsewhere, ""
+	}
+	return m.at, m.shown
+}
+
+func (k *checker) remember(list int) *foundMemo {
+	m := &k.found
+	if m.known && m.call == list {
+		return m
+	}
+	*m = foundMemo{known: true, call: list}
+	c := k.at(list)
+	starts, expr := findStarts(c.Args())
+	if m.at, m.shown = k.start(c, starts); m.at == elsewhere {
+		return m
+	}
+	m.execs = map[int]bool{}
+	explicit, narrow := false, true
 	f := finder{expr: expr}
 	for f.next() {
-		if f.narrow || len(f.words) == 0 || len(direct.Words) == 0 {
-			continue
-		}
-		if f.words[0].Span == direct.Words[0].Span && f.words[0].Value == direct.Words[0].Value {
-			return at, shown
+		switch f.action {
+		case "-print", "-print0", "-printf":
+			explicit = true
+			narrow = narrow && f.narrow
+		case "-exec", "-execdir", "-ok", "-okdir":
+			if !f.narrow && len(f.words) > 0 {
+				m.execs[f.words[0].Span.Start] = true
+			}
+		case "":
+			if !explicit {
+				narrow = f.narrow
+			}
 		}
 	}
-	return elsewhere, ""
+	m.printed = !narrow
+	return m
 }
 
 // piped judges what xargs or parallel appends, or puts in the place of {}.
 func (k *checker) piped(c, list *shell.Call, operands []*shell.Word, recursive bool) (place, string) {
+	if at, shown := k.behindColons(c, list, operands, recursive); at != elsewhere {
+		return at, shown
+	}
 	mark := replacement(list)
 	if mark == "" || holder(operands, mark) {
 		return k.listing(c, list.PipeFrom, recursive, 0)
@@ -136,10 +181,26 @@ func (k *checker) piped(c, list *shell.Call, operands []*shell.Word, recursive b
 			}
 		}
 		for _, p := range list.PipeFrom {
-			if from := &k.s.Calls[p]; program(from) == "ls" {
+			if from := k.at(p); program(from) == "ls" {
 				if at, shown := k.judgePath(c, strings.ReplaceAll(w.Value, mark, "*"), true); at >= rootList {
 					return at, shown
 				}
+			}
+		}
+	}
+	return elsewhere, ""
+}
+
+// behindColons judges parallel 'rm -rf {}' ::: / /etc.
+func (k *checker) behindColons(c, list *shell.Call, operands []*shell.Word, recursive bool) (place, string) {
+	args := list.Args()
+	for j := range args {
+		if args[j].Value != ":::" || !recursive || !holder(operands, "{}") {
+			continue
+		}
+		for n := range args[j+1:] {
+			if at, shown := k.judge(c, &args[j+1+n]); at != elsewhere {
+				return at, shown
 			}
 		}
 	}
@@ -181,16 +242,16 @@ func replacement(list *shell.Call) string {
 // pattern, ls. Filters between them and the reader end the search, but sort and
 // its kin pass every line on.
 func (k *checker) listing(c *shell.Call, from []int, recursive bool, depth int) (place, string) {
-	if depth > 8 || len(from) > 64 {
+	if depth > 8 || len(from) > 1024 {
 		return elsewhere, ""
 	}
 	for _, j := range from {
-		p := &k.s.Calls[j]
+		p := k.at(j)
 		var at place
 		var shown string
 		switch program(p) {
 		case "find", "gfind", "bfs":
-			at, shown = k.printed(p)
+			at, shown = k.printed(j)
 		case "fd", "fdfind":
 			at, shown = k.fdStart(p)
 		case "ls", "gls", "dir":
@@ -205,32 +266,6 @@ func (k *checker) listing(c *shell.Call, from []int, recursive bool, depth int) 
 		}
 	}
 	return elsewhere, ""
-}
-
-// printed judges the names that find prints.
-func (k *checker) printed(p *shell.Call) (place, string) {
-	starts, expr := findStarts(p.Args())
-	at, shown := k.start(p, starts)
-	if at == elsewhere {
-		return elsewhere, ""
-	}
-	explicit, narrow := false, true
-	f := finder{expr: expr}
-	for f.next() {
-		switch f.action {
-		case "-print", "-print0", "-printf":
-			explicit = true
-			narrow = narrow && f.narrow
-		case "":
-			if !explicit {
-				narrow = f.narrow
-			}
-		}
-	}
-	if narrow {
-		return elsewhere, ""
-	}
-	return at, shown
 }
 
 // listed judges the names that ls prints: paths with -d, else names that mean

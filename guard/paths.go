@@ -55,12 +55,14 @@ func elements(dir, value string, glob bool, buf []element) ([]element, bool) {
 		if dir == "" {
 			return nil, false
 		}
-		out = push(out, dir, false)
+		out = push(out, dir, false, "")
 	}
-	return canonical(push(out, value, glob), dir), true
+	return canonical(push(out, value, glob, dir)), true
 }
 
-func push(out []element, p string, glob bool) []element {
+// push appends the names of a path. /proc/self/root is /, and /proc/self/cwd is
+// the directory dir.
+func push(out []element, p string, glob bool, dir string) []element {
 	for p != "" {
 		var name string
 		name, p, _ = strings.Cut(p, "/")
@@ -72,21 +74,20 @@ func push(out []element, p string, glob bool) []element {
 			}
 		default:
 			out = append(out, element{name, glob && strings.ContainsAny(name, "*?[(")})
+			if len(out) == 3 && out[0].name == "proc" && (name == "root" || name == "cwd" && dir != "") {
+				out = out[:0]
+				if name == "cwd" {
+					out = push(out, dir, false, "")
+				}
+			}
 		}
 	}
 	return out
 }
 
-// canonical undoes the second names of directories: /proc/self/root is /,
-// /proc/self/cwd is the working directory, and macOS keeps /etc, /tmp and /var
-// in /private.
-func canonical(p []element, dir string) []element {
-	switch {
-	case len(p) >= 3 && p[0].name == "proc" && p[2].name == "root":
-		return p[3:]
-	case len(p) >= 3 && p[0].name == "proc" && p[2].name == "cwd" && dir != "":
-		return append(push(nil, dir, false), p[3:]...)
-	case len(p) >= 2 && p[0].name == "private" && (p[1].name == "etc" || p[1].name == "tmp" || p[1].name == "var"):
+// canonical undoes the second names that macOS has for /etc, /tmp and /var.
+func canonical(p []element) []element {
+	if len(p) >= 2 && p[0].name == "private" && (p[1].name == "etc" || p[1].name == "tmp" || p[1].name == "var") {
 		return p[1:]
 	}
 	return p
@@ -301,10 +302,10 @@ func (k *checker) newRoot(c *shell.Call, value string) string {
 		return value
 	}
 	for _, by := range c.Carriers {
-		if by.Name != "chroot" || by.Call >= len(k.s.Calls) {
+		if by.Name != "chroot" {
 			continue
 		}
-		o := options{args: k.s.Calls[by.Call].Args(), stop: true, long: "userspec groups"}
+		o := options{args: k.at(by.Call).Args(), stop: true, long: "userspec groups"}
 		for a, ok := o.next(); ok; a, ok = o.next() {
 			if !a.operand() {
 				continue

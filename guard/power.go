@@ -6,18 +6,14 @@ import (
 	"github.com/sbx-run/sbx/shell"
 )
 
-// power judges programs that power the host off or reboot it, and reports
-// whether the name is one of them.
-func (k *checker) power(i int, c *shell.Call, name string) bool {
-	off, words := false, spelled(c, firstOperand(c))
+// power judges programs that power the host off or reboot it.
+func (k *checker) power(i int, c *shell.Call, name string) {
+	off := false
 	switch name {
 	case "shutdown":
 		off = !hasOption(c, "t", "", 'c', "") && !hasOption(c, "t", "", 'k', "") && !hasLong(c, "help") && !hasLong(c, "version") && !hasLong(c, "show")
-	case "reboot", "halt", "poweroff", "fastboot", "fasthalt":
+	case "reboot", "halt", "poweroff":
 		off = !hasOption(c, "", "", 'w', "wtmp-only") && !hasLong(c, "help") && !hasLong(c, "version")
-		if name == "fastboot" { // Android's flashing tool has the name too
-			off = false
-		}
 	case "init", "runit-init":
 		v := firstOperand(c)
 		off = v == "0" || v == "6"
@@ -41,20 +37,17 @@ func (k *checker) power(i int, c *shell.Call, name string) bool {
 		off = hasOption(c, "", "", 'h', "halt") || hasOption(c, "", "", 'r', "reboot")
 	case "dbus-send", "busctl", "gdbus", "qdbus":
 		off = busCall(c)
-	case "osascript":
-		off = appleScript(c)
-	default:
-		return false
+	case "Stop-Computer", "Restart-Computer":
+		off = !hasWord(c, "-WhatIf") && !hasWord(c, "-ComputerName")
 	}
-	if off && !k.shadowed(i, c, name) {
-		k.report(wayPower, i, "", words)
+	if off && !k.shadowed(c, name) {
+		k.report(wayPower, i, "", spelled(c, firstOperand(c)))
 	}
-	return true
 }
 
 // shadowed reports whether a name is no program of the system here: a
 // function of the text, or a file of the workspace.
-func (k *checker) shadowed(i int, c *shell.Call, name string) bool {
+func (k *checker) shadowed(c *shell.Call, name string) bool {
 	v := known(&c.Words[0])
 	if strings.IndexByte(v, '/') >= 0 {
 		var buf [24]element
@@ -152,16 +145,6 @@ func busCall(c *shell.Call) bool {
 	for _, w := range c.Args() {
 		switch w.Value[strings.LastIndexByte(w.Value, '.')+1:] {
 		case "PowerOff", "Reboot", "Halt", "KExec", "Stop", "Restart", "PowerOffWithFlags", "RebootWithFlags", "HaltWithFlags", "SoftReboot":
-			return true
-		}
-	}
-	return false
-}
-
-func appleScript(c *shell.Call) bool {
-	for _, w := range c.Args() {
-		v := strings.ToLower(w.Value)
-		if strings.HasPrefix(v, "tell app") && (strings.HasSuffix(v, "to shut down") || strings.HasSuffix(v, "to restart")) {
 			return true
 		}
 	}

@@ -37,11 +37,15 @@ func (k *checker) unsetRoot(i int, w *shell.Word) bool {
 	if rest != "" && rest != "." && !(w.Glob && matchesAll(rest)) {
 		return false
 	}
+	// The word must be the variables and then the slash: a word that ends in
+	// an unknown is not meant, and braces make several words of one source.
 	src := strings.NewReplacer(`"`, "", `\`, "").Replace(k.s.Slice(w.Span))
 	for _, name := range w.Vars {
 		switch {
 		case name[0] >= '0' && name[0] <= '9' || name[0] == '@' || name[0] == '*':
-			return false // a parameter: the caller gives it
+			if !k.noParameters(&k.s.Calls[i]) {
+				return false // a parameter: the caller gives it
+			}
 		case name == "TMP" || name == "TEMP" || name == "TEMPDIR":
 			return false // set by the session
 		}
@@ -54,7 +58,24 @@ func (k *checker) unsetRoot(i int, w *shell.Word) bool {
 		}
 		src = after
 	}
-	return src == w.Value
+	return src == w.Value || strings.HasPrefix(src, "/{")
+}
+
+// noParameters reports whether a call stands in the text of sh -c, where a
+// parameter that was not given is empty.
+func (k *checker) noParameters(c *shell.Call) bool {
+	if len(c.Carriers) == 0 {
+		return false
+	}
+	by := c.Carriers[len(c.Carriers)-1]
+	if by.Via != shell.ViaText || k.at(by.Call).More || k.at(by.Call).Func != c.Func {
+		return false
+	}
+	switch by.Name {
+	case "sh", "bash", "dash", "zsh", "ksh":
+		return true
+	}
+	return false
 }
 
 // maxUnset bounds the search for what may set a variable. Words beyond it are
@@ -70,8 +91,12 @@ func (k *checker) mayBeSet(i int, name string) bool {
 	for j := range k.s.Calls[:i] {
 		c := &k.s.Calls[j]
 		switch c.Name() {
-		case "source", ".", "eval":
+		case "source", ".":
 			return true
+		case "eval":
+			if !carries(&k.s.Calls[i], j) {
+				return true
+			}
 		case "set":
 			if setsNounset(c.Args()) {
 				return true
@@ -85,11 +110,21 @@ func (k *checker) mayBeSet(i int, name string) bool {
 		}
 	}
 	for _, by := range k.s.Calls[i].Carriers { // bash -u -c …
-		if by.Via == shell.ViaText && by.Call < len(k.s.Calls) && setsNounset(k.s.Calls[by.Call].Args()) {
+		if by.Via == shell.ViaText && setsNounset(k.at(by.Call).Args()) {
 			return true
 		}
 	}
 	return testedBefore(k.s.Text[:min(k.s.Calls[i].Span.Start, len(k.s.Text))], name)
+}
+
+// carries reports whether call j is a carrier of c.
+func carries(c *shell.Call, j int) bool {
+	for _, by := range c.Carriers {
+		if by.Call == j {
+			return true
+		}
+	}
+	return false
 }
 
 func setsNounset(args []shell.Word) bool {

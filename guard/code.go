@@ -1,0 +1,478 @@
+package guard
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+
+	"github.com/sbx-run/sbx/shell"
+)
+
+// maxPrograms bounds programs inside programs.
+const maxPrograms = 5
+
+// scan looks through a program for calls that delete, write to a device or run a
+// command with literal arguments. It is conservative: what a program computes is
+// not followed, but for constants, joins and the home directory.
+func (k *checker) scan(i int, c *shell.Call, l *lang, text string) {
+	if k.depth >= maxPrograms || text == "" {
+		return
+	}
+	if forksForever(text) {
+		k.report(wayBomb, i, "", spelledAll(c))
+		return
+	}
+	switch l.name {
+	case "tcl":
+		k.tcl(i, c, text)
+	case "applescript":
+		if script := strings.ToLower(strings.TrimSpace(text)); strings.HasPrefix(script, "tell app") && (strings.HasSuffix(script, "to shut down") || strings.HasSuffix(script, "to restart")) {
+			k.report(wayPower, i, "", spelledAll(c))
+		}
+	}
+	p := code{k: k, i: i, c: c, lang: l, tokens: lex(l, text), dir: c.Dir}
+	p.scan()
+}
+
+// forksForever looks for the fork bombs of other languages.
+func forksForever(text string) bool {
+	if !strings.Contains(text, "fork") {
+		return false
+	}
+	text = strings.ToLower(strings.Join(strings.Fields(text), ""))
+	for _, bomb := range [...]string{
+		"forkwhilefork", "forkwhile1", "forkwhiletrue", "forkwhile(1", "while1{fork", "while(1){fork", "while(true){fork", "for(;;){fork", "loop{fork", "loopdofork", "whiletruedofork",
+		"while1:os.fork()", "whiletrue:os.fork()", "while1:fork()", "whiletrue:fork()", "while(1)fork", "while(1){pcntl_fork", "while(true){pcntl_fork",
+		"for(;;)fork", "while(1){os.fork", "foreverfork", "fork()whilefork()", "fork()while1",
+	} {
+		if strings.Contains(text, bomb) {
+			return true
+		}
+	}
+	return false
+}
+
+// code is one program that is scanned.
+type code struct {
+	k      *checker
+	i      int
+	c      *shell.Call
+	lang   *lang
+	tokens []token
+	dir    string
+	names  []binding
+	depth  int
+}
+
+// binding is a name that holds a literal.
+type binding struct{ name, value string }
+
+func (p *code) lookup(name string) (string, bool) {
+	name = strings.TrimLeft(name, "$@")
+	for j := len(p.names) - 1; j >= 0; j-- {
+		if p.names[j].name == name {
+			return p.names[j].value, p.names[j].value != ""
+		}
+	}
+	return "", false
+}
+
+// bind remembers NAME = LITERAL. Another value makes the name unknown again.
+func (p *code) bind(name, value string) {
+	if len(p.names) < 256 {
+		p.names = append(p.names, binding{strings.TrimLeft(name, "$@"), value})
+	}
+}
+
+func (p *code) kind(j int) byte {
+	if j < 0 || j >= len(p.tokens) {
+		return 0
+	}
+	return p.tokens[j].kind
+}
+
+func (p *code) scan() {
+	for j := 0; j < len(p.tokens); j++ {
+		switch t := &p.tokens[j]; t.kind {
+		case 'x':
+			p.run(t.value(p.lookup))
+		case 's':
+			p.stringInPlace(j)
+		case 'i':
+			p.identifier(j)
+		}
+	}
+}
+
+// stringInPlace judges a string by what stands beside it: awk's pipes and
+// output files, and "…".execute().
+func (p *code) stringInPlace(j int) {
+	v := p.tokens[j].value(p.lookup)
+	before, after := p.kind(j-1), p.kind(j+1)
+	switch {
+	case p.lang.name == "awk" && (after == '|' && p.kind(j+2) == 'i' && p.tokens[j+2].text == "getline" || before == '|' && p.kind(j-2) != '|'):
+		p.run(v)
+		if before == '|' {
+			p.printedTo(j, v)
+		}
+	case p.lang.name == "awk" && before == '>':
+		p.write(v)
+	case after == '.' && p.kind(j+2) == 'i' && p.tokens[j+2].text == "execute":
+		p.run(v)
+	}
+}
+
+// printedTo judges print "rm -rf /" | "sh".
+func (p *code) printedTo(j int, command string) {
+	if command != "sh" && command != "bash" && !strings.HasSuffix(command, "/sh") && !strings.HasSuffix(command, "/bash") {
+		return
+	}
+	for n := j - 2; n >= 0 && p.kind(n) != ';' && p.kind(n) != '{' && p.kind(n) != '\n'; n-- {
+		if p.kind(n) == 's' {
+			p.run(p.tokens[n].value(p.lookup))
+		}
+	}
+}
+
+// identifier judges a call or an assignment that starts at token j.
+func (p *code) identifier(j int) {
+	name := p.tokens[j].text
+	next := p.kind(j + 1)
+	if next == '=' && p.kind(j+2) != '=' && p.kind(j-1) != '.' && p.kind(j-1) != '(' && p.kind(j-1) != ',' {
+		end := p.statement(j + 2)
+		values, _ := p.values(j+2, end)
+		if len(values) == 1 && !strings.Contains(values[0], hole) {
+			p.bind(name, values[0])
+		} else {
+			p.bind(name, "")
+		}
+		return
+	}
+	act := actionOf(p.lang, name)
+	if act == noAction {
+		return
+	}
+	start, end := j+1, 0
+	switch {
+	case next == '!' && p.kind(j+2) == '(': // rm_rf! of Elixir
+		start = j + 3
+		end = p.matching(j + 2)
+	case next == '(':
+		start = j + 2
+		end = p.matching(j + 1)
+	case p.lang.bare && (next == 's' || next == 'x' || next == '[' || next == 'i' && p.kind(j-1) != '.' && act != openFile), p.lang.name == "js" && next == 's' && name == "$":
+		end = p.statement(j + 1)
+	default:
+		return
+	}
+	p.act(act, j, start, end)
+}
+
+// matching finds the partner of the parenthesis at j.
+func (p *code) matching(j int) int {
+	depth := 0
+	for n := j; n < len(p.tokens); n++ {
+		switch p.tokens[n].kind {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			if depth--; depth <= 0 {
+				return n
+			}
+		}
+	}
+	return len(p.tokens)
+}
+
+// statement finds the end of the statement that j is in.
+func (p *code) statement(j int) int {
+	depth := 0
+	for n := j; n < len(p.tokens); n++ {
+		switch t := &p.tokens[n]; t.kind {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			if depth--; depth < 0 {
+				return n
+			}
+		case ';':
+			return n
+		case '\n':
+			if depth == 0 {
+				return n
+			}
+		case 'i':
+			if depth == 0 && n > j && (t.text == "with" && p.lang.name == "applescript" || t.text == "if" || t.text == "unless" || t.text == "or" || t.text == "and" || t.text == "do" || t.text == "while" || t.text == "for") {
+				return n
+			}
+		}
+	}
+	return len(p.tokens)
+}
+
+// values evaluates a list of expressions between two tokens, lists inside it
+// flattened. Keyword arguments are left out; words names the identifiers seen.
+func (p *code) values(start, end int) (out []string, words []string) {
+	p.depth++
+	defer func() { p.depth-- }()
+	if p.depth > 20 {
+		return nil, nil
+	}
+	term, any := "", false
+	flush := func() {
+		if any {
+			out = append(out, term)
+		}
+		term, any = "", false
+	}
+	for j := start; j < end && j < len(p.tokens); j++ {
+		switch t := &p.tokens[j]; t.kind {
+		case 's', 'x':
+			if any && p.kind(j-1) == 's' && p.lang.name != "python" && p.lang.name != "awk" && p.lang.name != "js" {
+				flush() // juxtaposed words
+			}
+			v := t.value(p.lookup)
+			if p.kind(j+1) == '%' && p.lang.name == "python" || p.kind(j+1) == '.' && p.kind(j+2) == 'i' && p.tokens[j+2].text == "format" {
+				v = strings.NewReplacer("%s", hole, "%d", hole, "{}", hole, "{0}", hole).Replace(v)
+				term, any = term+v, true
+				j = end
+				continue
+			}
+			if p.kind(j+1) == '.' && p.kind(j+2) == 'i' && p.tokens[j+2].text == "join" && p.kind(j+3) == '(' { // ' '.join([…])
+				close := p.matching(j + 3)
+				parts, _ := p.values(j+4, close)
+				v = strings.Join(parts, v)
+				j = close
+			}
+			term, any = term+v, true
+		case 'i':
+			if p.kind(j+1) == '=' && (t.text == "args" || t.text == "cmd" || t.text == "path") { // positional by name
+				j++
+				continue
+			}
+			if p.kind(j+1) == '=' && p.kind(j+2) != '=' || p.kind(j+1) == ':' && p.lang.name != "elixir" { // a keyword argument
+				words = append(words, t.text)
+				for j+1 < end && p.kind(j+1) != ',' && p.kind(j+1) != '}' {
+					j++
+					if k := p.kind(j); k == '(' || k == '[' || k == '{' {
+						j = p.matching(j)
+					} else if k == 'i' {
+						words = append(words, p.tokens[j].text)
+					}
+				}
+				continue
+			}
+			var v string
+			v, j = p.name(j, end)
+			words = append(words, t.text)
+			if p.kind(j) == 'i' {
+				words = append(words, p.tokens[j].text)
+			}
+			term, any = term+v, true
+		case ',', '\n', ';':
+			if t.kind == ',' || p.kind(j-1) != '+' {
+				flush()
+			}
+		case '[', '{', '(':
+			close := min(p.matching(j), end)
+			inner, more := p.values(j+1, close)
+			words = append(words, more...)
+			if len(inner) == 1 && t.kind == '(' {
+				term, any = term+inner[0], true
+			} else {
+				flush()
+				out = append(out, inner...)
+			}
+			j = close
+		case '/':
+			if any { // Path("/") / "etc"
+				term += "/"
+			}
+		case '+', '.', '>', '<', '~', '&', '*', '\\', ':':
+		default:
+			if isDigit(t.kind) {
+				if any && p.kind(j-1) != ',' && !isDigit(p.kind(j-1)) && p.kind(j-1) != '.' {
+					term += hole
+				}
+			}
+		}
+	}
+	flush()
+	return out, words
+}
+
+// name evaluates an expression that starts with an identifier: a known
+// variable, a join, the home directory. The rest is a hole.
+func (p *code) name(j, end int) (string, int) {
+	last, j := p.dotted(j, end)
+	var v string
+	switch next := p.kind(j + 1); {
+	case next == '(':
+		close := min(p.matching(j+1), end)
+		args, _ := p.values(j+2, close)
+		v, j = p.callValue(last, args), close
+	case next == '[' || next == '{' && p.lang.name == "perl": // os.environ["HOME"], $ENV{HOME}
+		close := min(p.matching(j+1), end)
+		v = hole
+		for n := j + 2; n < close; n++ {
+			if p.tokens[n].text == "HOME" {
+				v = p.k.s.Where.Home
+			}
+		}
+		j = close
+	default:
+		return p.constant(last), j
+	}
+	for p.kind(j+1) == '.' && p.kind(j+2) == 'i' && j+2 < end { // methods of the value
+		last, j = p.dotted(j+2, end)
+		if p.kind(j+1) != '(' {
+			return p.constant(last), j
+		}
+		close := min(p.matching(j+1), end)
+		args, _ := p.values(j+2, close)
+		switch last {
+		case "strip", "split", "decode", "encode", "toString", "trim", "to_s", "resolve", "absolute", "as_posix":
+		case "expanduser":
+			v = p.callValue(last, []string{v})
+		case "joinpath", "join":
+			v = p.callValue("join", append([]string{v}, args...))
+		default:
+			v = p.callValue(last, args)
+		}
+		j = close
+	}
+	return v, j
+}
+
+// dotted takes a.b.c or A::b and returns the last name.
+func (p *code) dotted(j, end int) (string, int) {
+	for {
+		n := j + 2
+		switch {
+		case p.kind(j+1) == ':' && p.kind(j+2) == ':':
+			n++
+		case p.kind(j+1) != '.':
+			return p.tokens[j].text, j
+		}
+		if n >= end || p.kind(n) != 'i' {
+			return p.tokens[j].text, j
+		}
+		j = n
+	}
+}
+
+func (p *code) constant(name string) string {
+	switch name {
+	case "sep":
+		return "/"
+	case "HOME", "homedir", "home":
+		return p.k.s.Where.Home
+	}
+	if v, ok := p.lookup(name); ok {
+		return v
+	}
+	return hole
+}
+
+// callValue is the value of a call, where it only passes on or joins what it is
+// given.
+func (p *code) callValue(name string, args []string) string {
+	first := ""
+	if len(args) > 0 {
+		first = args[0]
+	}
+	switch name {
+	case "join", "joinpath", "resolve", "catfile", "catdir":
+		out := ""
+		for n, a := range args {
+			if strings.HasPrefix(a, "/") && name != "catfile" && name != "catdir" && p.lang.name != "ruby" {
+				out = a
+			} else if n == 0 {
+				out = a
+			} else {
+				out += "/" + a
+			}
+		}
+		return out
+	case "Path", "PurePath", "PosixPath", "PurePosixPath", "abspath", "realpath", "normpath", "normalize", "fspath", "str", "String", "glob", "iglob", "quote", "File", "Pathname", "new",
+		"list", "sorted", "split", "strip", "encode", "decode", "to_s", "bytes", "expand":
+		return first
+	case "expanduser", "expand_path":
+		if rest, ok := strings.CutPrefix(first, "~"); ok && (rest == "" || rest[0] == '/') {
+			return p.k.s.Where.Home + rest
+		}
+		return first
+	case "home", "homedir", "user_home", "user_home!":
+		return p.k.s.Where.Home
+	case "getenv", "get_env", "get", "fetch":
+		if first == "HOME" {
+			return p.k.s.Where.Home
+		}
+	case "chr", "fromCharCode":
+		return hole
+	case "b64decode", "atob", "decode64", "decode_base64", "base64_decode", "from":
+		if out, err := base64.StdEncoding.DecodeString(first); err == nil && len(out) > 0 {
+			return string(out)
+		}
+	case "fromhex", "unhexlify", "hex2bin":
+		if out, err := hex.DecodeString(first); err == nil && len(out) > 0 {
+			return string(out)
+		}
+	}
+	return hole
+}
+
+// run judges a command line that the program gives to a shell.
+func (p *code) run(text string) { p.k.runText(p.i, p.c, p.dir, text) }
+
+func (p *code) write(file string) {
+	w := shell.Word{Value: file, Prefix: file, Literal: true, Quoted: true}
+	c := *p.c
+	c.Dir = p.dir
+	p.k.writes(p.i, &c, &w)
+}
+
+// runText judges text that something else than the command's own shell runs.
+func (k *checker) runText(i int, c *shell.Call, dir, text string) {
+	if k.depth >= maxPrograms || strings.TrimSpace(text) == "" {
+		return
+	}
+	at := k.s.Where
+	at.Workspace, at.Cwd = k.workspace(), dir
+	k.adopt(i, shell.ParseAt(text, shell.Sh, at))
+}
+
+// runArgv judges an argument vector.
+func (k *checker) runArgv(i int, dir string, argv []string) {
+	if k.depth >= maxPrograms || len(argv) == 0 || argv[0] == "" {
+		return
+	}
+	at := k.s.Where
+	at.Workspace, at.Cwd = k.workspace(), dir
+	k.adopt(i, shell.FromArgv(argv, at))
+}
+
+// adopt reports the violations of an inner script as those of call i.
+func (k *checker) adopt(i int, s *shell.Script) {
+	inner := checker{s: s, depth: k.depth + 1}
+	inner.check()
+	for _, v := range inner.out {
+		v.Call, v.Span = i, k.s.Calls[i].Span
+		k.add(v)
+	}
+}
+
+// tcl judges exec, spawn and file delete, whose words need no quotes.
+func (k *checker) tcl(i int, c *shell.Call, text string) {
+	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == ';' || r == '[' || r == ']' }) {
+		line = strings.TrimSpace(line)
+		for _, verb := range [...]string{"exec ", "spawn ", "system "} {
+			if rest, ok := strings.CutPrefix(line, verb); ok {
+				k.runText(i, c, c.Dir, strings.TrimSpace(strings.TrimPrefix(rest, "--")))
+			}
+		}
+		if rest, ok := strings.CutPrefix(line, "file delete -force "); ok {
+			k.runText(i, c, c.Dir, "rm -rf "+rest)
+		}
+	}
+}
