@@ -18,8 +18,9 @@ func TestRealWork(t *testing.T) {
 		{"git", "git", `git init -q g && cd g && git config user.email a@example.test && git config user.name a && echo hi > f && git add . &&
 			git commit -qm m && git status && git gc -q && git clone -q . ../g2`},
 		{"make and gcc", "gcc", `printf '#include <stdio.h>\nint main(){puts("hi");}\n' > hi.c; printf 'hi: hi.c\n\tgcc -o hi hi.c\n' > Makefile; make -s -j2 && ./hi`},
-		{"go", "go", `mkdir p && cd p && printf 'module x\ngo 1.20\n' > go.mod && printf 'package main\nfunc main(){println(1)}\n' > main.go &&
-			printf 'package main\nimport "testing"\nfunc TestA(t *testing.T){ _ = t.TempDir() }\n' > a_test.go && ${SBX_GOCACHE:+env GOCACHE=$SBX_GOCACHE} go build -o x . && ./x && if [ -d "$SBX_GOCACHE" ]; then GOCACHE=$SBX_GOCACHE go test ./...; fi`},
+		{"go", "go", `mkdir p && cd p && printf 'module x\ngo 1.20\n' > go.mod && printf 'package main\nfunc main(){println(1)}\n' > main.go && go list ./... &&
+			printf 'package main\nimport "testing"\nfunc TestA(t *testing.T){ _ = t.TempDir() }\n' > a_test.go &&
+			if [ -d "$SBX_GOCACHE" ]; then export GOCACHE=$SBX_GOCACHE; go build -o x . && ./x && go test ./...; fi`},
 		{"python", "/usr/bin/python3", `/usr/bin/python3 -c '
 import multiprocessing, os, pty, pwd, sqlite3, subprocess, tempfile
 from multiprocessing import shared_memory

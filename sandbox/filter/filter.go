@@ -2,9 +2,10 @@
 // programs made of it for amd64 and arm64.
 //
 // The table (table.go) is commented data. The nested module in gen compiles it
-// with libseccomp at go generate time; what is shipped is the result, so the
-// programs that load it need no C library. There are three, which Load puts
-// behind one another; the strictest answer counts:
+// at go generate time: libseccomp gives the numbers and compiles the rules on
+// arguments, a search tree (gen/triage.go) decides what the number alone
+// decides. What is shipped is the result, so the programs that load it need no
+// C library. There are three, which Load puts behind one another:
 //
 //	base    always
 //	nounix  no socket of the unix family; socketpair works

@@ -10,8 +10,8 @@ import (
 )
 
 // Program returns the instructions of one program for this architecture, as
-// struct sock_filter in memory order: what seccomp(2) loads and bwrap --seccomp
-// reads.
+// struct sock_filter in memory order. Chain one or more of them for what
+// seccomp(2) loads and bwrap --seccomp reads.
 func Program(name string) ([]byte, error) {
 	switch name {
 	case Base:
