@@ -97,6 +97,11 @@ func (k *checker) programOf(c *shell.Call) string {
 // eval "$(echo …)", and shells that read a process substitution.
 func (k *checker) guessedText(i int, c *shell.Call, name string) {
 	args := c.Args()
+	switch name {
+	case "su", "sudo", "doas":
+		k.rootShell(i, c, name)
+		return
+	}
 	literal := true
 	var text strings.Builder
 	for j := range args {
@@ -121,6 +126,19 @@ func (k *checker) guessedText(i int, c *shell.Call, name string) {
 	}
 	if !literal {
 		k.runText(i, c, c.Dir, text.String())
+	}
+}
+
+// rootShell judges what a shell of su, sudo -i or sudo -s reads.
+func (k *checker) rootShell(i int, c *shell.Call, name string) {
+	if name != "su" && !hasOption(c, "ughpCrtTUDRa", "user group", 'i', "login") && !hasOption(c, "ughpCrtTUDRa", "user group", 's', "shell") {
+		return
+	}
+	if i+1 < len(k.s.Calls) && carries(&k.s.Calls[i+1], i) {
+		return // it runs a command, and that reads its input
+	}
+	if text, ok := k.input(c); ok {
+		k.runText(i, c, c.Dir, text)
 	}
 }
 

@@ -52,7 +52,7 @@ func familyOf(name string) family {
 		return writers
 	case "dd", "gdd", "dcfldd", "dc3dd":
 		return dds
-	case "eval", "source", ".", "sh", "bash", "dash", "zsh", "ksh", "ash":
+	case "eval", "source", ".", "sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "su", "sudo", "doas":
 		return shells
 	case "mkfs", "mke2fs", "newfs", "mkdosfs", "mkntfs", "mkexfatfs", "mkreiserfs", "mkfs_msdos", "mkswap", "wipefs", "blkdiscard", "cryptsetup", "nvme", "diskutil",
 		"sgdisk", "gdisk", "parted", "sfdisk", "hdparm", "sg_format", "sg_sanitize", "nwipe", "scrub", "badblocks", "curl", "wget", "pv", "openssl",
@@ -64,7 +64,7 @@ func familyOf(name string) family {
 	case "pepe", "mix", "elixir", "iex", "erl", "sbx":
 		return controls
 	case "rg", "sort", "man", "ssh", "scp", "sftp", "socat", "nc", "ncat", "netcat", "nodemon", "concurrently", "xterm", "sed", "gsed",
-		"vim", "vi", "nvim", "ex", "ed", "view", "gvim", "go", "gcc", "g++", "cc", "clang", "gdb", "make", "gmake", "sqlite3", "psql", "mysql", "mariadb", "m4", "crontab":
+		"vim", "vi", "nvim", "ex", "ed", "view", "gvim", "go", "gcc", "g++", "cc", "clang", "gdb", "make", "gmake", "sqlite3", "psql", "mysql", "mariadb", "m4", "crontab", "tmux", "screen":
 		return hosts
 	case "awk", "gawk", "mawk", "nawk", "original-awk", "goawk", "python", "pypy", "ipython", "bpython", "perl", "ruby", "jruby", "irb", "node", "nodejs", "bun",
 		"tsx", "ts-node", "qjs", "deno", "php", "lua", "luajit", "texlua", "R", "Rscript", "littler", "osascript", "pwsh", "powershell", "groovy", "jshell", "scala", "kotlin",

@@ -79,6 +79,8 @@ func (k *checker) options(i int, c *shell.Call, name string) {
 		if text, ok := k.input(c); ok {
 			k.macros(i, c, text)
 		}
+	case "tmux", "screen":
+		k.typed(i, c)
 	case "crontab":
 		if text, ok := k.input(c); ok {
 			k.crontab(i, c, text)
@@ -274,6 +276,20 @@ func (k *checker) macros(i int, c *shell.Call, text string) {
 		text = rest
 		if end := strings.IndexByte(rest, ')'); end >= 0 {
 			k.runText(i, c, c.Dir, strings.Trim(rest[:end], "`'"))
+		}
+	}
+}
+
+// typed judges text that tmux send-keys or screen -X stuff types into a shell.
+func (k *checker) typed(i int, c *shell.Call) {
+	typing := false
+	for _, w := range c.Args() {
+		v := known(&w)
+		switch {
+		case v == "send-keys" || v == "send" || v == "stuff":
+			typing = true
+		case typing && strings.IndexByte(v, ' ') > 0:
+			k.runText(i, c, c.Dir, strings.NewReplacer(`\n`, "\n", "^M", "\n").Replace(v))
 		}
 	}
 }

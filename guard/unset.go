@@ -17,7 +17,7 @@ func certain(s *shell.Script, w *shell.Word) (string, bool) {
 	}
 	// ${PREFIX:-/usr}/$name is /usr/ plus something: then the text goes on
 	// behind the last slash of the value.
-	if strings.HasSuffix(w.Value, "/") {
+	if strings.HasSuffix(w.Value, "/") && (len(w.Subs) == 0 || len(w.Value) > 1) {
 		src := strings.TrimRight(s.Slice(w.Span), "\"'`)} ")
 		if strings.IndexByte(src, '/') >= 0 && !strings.HasSuffix(src, "/") {
 			return "", false
