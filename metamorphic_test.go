@@ -28,7 +28,7 @@ var disguises = []disguise{
 	{"timeout", true, func(x string) string { return "timeout 5 " + x }},
 	{"sudo", true, func(x string) string { return "sudo " + x }},
 	{"nice env -i", true, func(x string) string { return "nice -n 5 env -i B=2 " + x }},
-	{"bash -c", false, func(x string) string { return "bash -c '" + strings.ReplaceAll(x, "'", `'\''`) + "'" }},
+	{"bash -c", false, func(x string) string { return "bash -c -- '" + strings.ReplaceAll(x, "'", `'\''`) + "'" }},
 	{"list", false, func(x string) string { return x + "\nls" }},
 	{"list before", false, func(x string) string { return "ls; " + x }},
 	{"subshell", false, func(x string) string { return "( " + x + "\n)" }},
@@ -73,16 +73,22 @@ func requote(text string) string {
 }
 
 // startsSimple reports whether a word may be put before the text as before a
-// simple command.
-func startsSimple(text string) bool {
+// simple command whose program is not a builtin of the shell.
+func startsSimple(text string, s *shell.Script) bool {
 	text = strings.TrimLeft(text, " \t\n")
-	word, _, _ := strings.Cut(text, " ")
-	switch word {
-	case "", "!", "if", "while", "until", "for", "case", "select", "function", "coproc", "time", "[[", "{", "export", "declare", "local",
-		"readonly", "typeset", "alias", "let", "cd", "pushd", "popd", "set", "shift", "unset", "read", "exec", "builtin", "printf", "trap", "eval", "source", ".", "history", "command", "mapfile":
+	if text == "" || len(s.Calls) == 0 || strings.ContainsAny(text[:1], "({#<>&|;)$`\\-+~%![") {
 		return false
 	}
-	return !strings.ContainsAny(text[:1], "({#<>&|;)$`\\") && !strings.Contains(word, "=") && !strings.Contains(word, "(")
+	c := &s.Calls[0]
+	if len(c.Words) == 0 || len(c.Assigns) > 0 || c.Decl || c.Func != "" || !strings.HasPrefix(text, s.Slice(c.Words[0].Span)) {
+		return false
+	}
+	switch c.Name() {
+	case "", "alias", "cd", "chdir", "pushd", "popd", "set", "shift", "unset", "read", "exec", "builtin", "printf", "trap", "eval", "source", ".",
+		"history", "command", "mapfile", "readarray", "getopts", "let", "time", "export", "complete", "declare":
+		return false
+	}
+	return true
 }
 
 func checkDisguises(t *testing.T, text string) {
@@ -98,7 +104,7 @@ func checkDisguises(t *testing.T, text string) {
 		t.Errorf("%q is judged differently the second time", text)
 	}
 	for _, d := range disguises {
-		if d.simple && !startsSimple(text) {
+		if d.simple && !startsSimple(text, plain.Script) {
 			continue
 		}
 		wrapped := d.wrap(text)

@@ -70,6 +70,15 @@ func TestLongScripts(t *testing.T) {
 	}
 }
 
+func TestTooManyCommands(t *testing.T) {
+	for _, last := range []string{"rm -rf /", "(rm -rf /)", "if x; then rm -rf /; fi", "{ rm -rf /; } > y"} {
+		s := Parse(strings.Repeat("a\n", maxCalls)+last, Bash)
+		if len(s.Unknown) != 1 || s.Unknown[0].Why != "too many commands" {
+			t.Errorf("%q behind %d commands: %v", last, maxCalls, s.Unknown)
+		}
+	}
+}
+
 func TestTextsInTexts(t *testing.T) {
 	text := "rm -rf x"
 	for range maxDepth + 4 {

@@ -139,6 +139,7 @@ var carriers = []carrier{
 	{name: "sh", kind: runsShell, takes: "o O rcfile init-file", plus: true},
 	{name: "softlimit", takes: "a c d f l m o p r s t"},
 	{name: "ssh-agent", takes: "a E P t"},
+	{name: "sshpass", takes: "f p d P"},
 	{name: "start-stop-daemon", kind: runsSpecial, takes: "x exec a startas p pidfile n name u user c chuid g group d chdir r chroot N nicelevel P procsched I iosched k umask"},
 	{name: "stdbuf", takes: "i o e input output error"},
 	{name: "strace", takes: "a b e E I o O p P s S u U X"},

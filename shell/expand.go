@@ -14,10 +14,14 @@ const maxBraces = 256
 
 // braces lists the alternatives of a word's brace expansion, as lists of parts.
 func (w *walker) braces(word *syntax.Word) [][]syntax.WordPart {
-	if w.dialect != POSIX {
-		syntax.SplitBraces(word)
+	if w.dialect == POSIX {
+		return [][]syntax.WordPart{word.Parts}
 	}
-	return expandBraces(word.Parts)
+	// A copy: the word may be walked again, and the places of split braces
+	// are lost.
+	split := syntax.Word{Parts: word.Parts}
+	syntax.SplitBraces(&split)
+	return expandBraces(split.Parts)
 }
 
 func expandBraces(parts []syntax.WordPart) [][]syntax.WordPart {
@@ -92,24 +96,6 @@ func sequence(br *syntax.BraceExp) [][]syntax.WordPart {
 		}
 	}
 	return out
-}
-
-// braceText puts a brace expansion back as text where it does not expand: a
-// word was split for one reader and is read again by another.
-func (b *builder) braceText(br *syntax.BraceExp, q quoting) {
-	off := int(br.Pos().Offset())
-	sep := ","
-	if br.Sequence {
-		sep = ".."
-	}
-	b.put("{", off, false)
-	for i, e := range br.Elems {
-		if i > 0 {
-			b.put(sep, off, false)
-		}
-		b.parts(e.Parts, q)
-	}
-	b.put("}", off, false)
 }
 
 // decodeANSIC undoes the escapes of $'…' (bash manual, ANSI-C Quoting). A NUL

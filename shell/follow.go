@@ -212,6 +212,7 @@ func (w *walker) read(text string, d Dialect, m mapping, literal bool) {
 		}
 		for _, p := range parsed[i] {
 			w.m = p.at.in(m)
+			w.r.hashed = w.r.hashed || p.hashed
 			w.stmts(p.stmts)
 		}
 		if i > 0 && w.same(from, second) {

@@ -36,8 +36,11 @@ func variant(d Dialect) syntax.LangVariant {
 }
 
 // parseOnce parses a whole text. On an error it returns the completed
-// top-level statements before it.
-func parseOnce(text string, d Dialect) ([]*syntax.Stmt, error) {
+// top-level statements before it. hashed says that words hold hashByte.
+func parseOnce(text string, d Dialect) (stmts []*syntax.Stmt, hashed bool, err error) {
+	if hashes := wordHashes(text); len(hashes) > 0 {
+		return parseHashed(text, d, hashes)
+	}
 	p, _ := parsers[d].Get().(*syntax.Parser)
 	if p == nil {
 		p = syntax.NewParser(syntax.Variant(variant(d)))
@@ -45,9 +48,9 @@ func parseOnce(text string, d Dialect) ([]*syntax.Stmt, error) {
 	f, err := p.Parse(strings.NewReader(text), "")
 	parsers[d].Put(p)
 	if f == nil {
-		return nil, err
+		return nil, false, err
 	}
-	return f.Stmts, err
+	return f.Stmts, false, err
 }
 
 // parseWord parses a text as the inside of double quotes.
@@ -57,16 +60,17 @@ func parseWord(text string, d Dialect) (*syntax.Word, error) {
 
 // piece is a part of a text that was parsed by itself.
 type piece struct {
-	stmts []*syntax.Stmt
-	at    mapping // offsets of the piece in the text
+	stmts  []*syntax.Stmt
+	at     mapping // offsets of the piece in the text
+	hashed bool
 }
 
 // parseText parses a text, going on after errors. The error is the first one,
 // with an offset in the text.
 func parseText(text string, d Dialect) ([]piece, *textError) {
-	stmts, err := parseOnce(text, d)
+	stmts, hashed, err := parseOnce(text, d)
 	if err == nil {
-		return []piece{{stmts: stmts}}, nil
+		return []piece{{stmts: stmts, hashed: hashed}}, nil
 	}
 	if p, ok := parseRewritten(text, d, err); ok {
 		return []piece{p}, nil
@@ -76,12 +80,12 @@ func parseText(text string, d Dialect) ([]piece, *textError) {
 	start := 0
 	for range maxResume {
 		rest := text[start:]
-		stmts, err = parseOnce(rest, d)
+		stmts, hashed, err = parseOnce(rest, d)
 		if err == nil {
-			pieces = append(pieces, piece{stmts, shift(start)})
+			pieces = append(pieces, piece{stmts, shift(start), hashed})
 			break
 		}
-		pieces = append(pieces, piece{recovered(rest, d, stmts), shift(start)})
+		pieces = append(pieces, piece{recovered(rest, d, stmts), shift(start), false})
 		next := strings.IndexByte(rest[min(asTextError(err).offset, len(rest)):], '\n')
 		if next < 0 {
 			break
@@ -108,7 +112,13 @@ type textError struct {
 	msg    string
 }
 
+func (e *textError) Error() string { return e.msg }
+
 func asTextError(err error) *textError {
+	var te *textError
+	if errors.As(err, &te) {
+		return te
+	}
 	var pe syntax.ParseError
 	if errors.As(err, &pe) {
 		return &textError{int(pe.Pos.Offset()), pe.Text}
@@ -135,9 +145,10 @@ func parseRewritten(text string, d Dialect, err error) (piece, bool) {
 		} else {
 			return piece{}, false
 		}
-		var stmts []*syntax.Stmt
-		if stmts, err = parseOnce(text, d); err == nil {
-			return piece{stmts, without(inserted)}, true
+		var p piece
+		if p.stmts, p.hashed, err = parseOnce(text, d); err == nil {
+			p.at = without(inserted)
+			return p, true
 		}
 	}
 	return piece{}, false

@@ -65,7 +65,8 @@ func (w *walker) lookup(name string) (v value, set bool) {
 	case "0":
 		return value{text: w.sc.zero, known: w.sc.zero != ""}, true
 	case "@", "*":
-		return value{list: w.sc.params, isList: true, known: w.sc.hasParams}, w.sc.hasParams
+		// No parameters here does not mean none for another caller.
+		return value{list: w.sc.params, isList: true, known: len(w.sc.params) > 0}, true
 	case "OLDPWD", "TMPDIR", "SHELL", "UID", "EUID", "PPID", "RANDOM", "SECONDS", "LINENO", "HOSTNAME", "OSTYPE",
 		"MACHTYPE", "BASH", "BASH_VERSION", "PATH", "LANG", "TERM", "$", "!", "?", "#", "-", "_":
 		return value{}, true // set by somebody, never empty by surprise

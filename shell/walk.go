@@ -16,6 +16,8 @@ type reader struct {
 	active  []string // functions and aliases being followed
 	extra   int      // loop bodies and functions walked more than once
 	nodes   int      // nesting at this moment
+	full    bool     // maxCalls was reached
+	hashed  bool     // words may hold hashByte
 }
 
 // maxExtra bounds the repeated walks of loop bodies and function bodies. Each
@@ -72,9 +74,7 @@ func (w *walker) spanOf(start, end int) Span {
 func (w *walker) emit(c Call) int {
 	s := w.r.s
 	if len(s.Calls) >= maxCalls {
-		if n := len(s.Unknown); n == 0 || s.Unknown[n-1].Why != "too many commands" {
-			w.unknown(c.Span, "too many commands")
-		}
+		w.tooMany(c.Span)
 		return -1
 	}
 	c.Carriers = w.carriers
@@ -91,6 +91,14 @@ func (w *walker) emit(c Call) int {
 	s.Calls = append(s.Calls, c)
 	w.r.level = append(w.r.level, w.level)
 	return len(s.Calls) - 1
+}
+
+// tooMany says once that the bound on calls was reached.
+func (w *walker) tooMany(sp Span) {
+	if !w.r.full {
+		w.r.full = true
+		w.unknown(sp, "too many commands")
+	}
 }
 
 // direct lists the calls from index on that do not stand in a substitution.
@@ -140,7 +148,11 @@ func (w *walker) sub(list []*syntax.Stmt) {
 }
 
 func (w *walker) stmt(s *syntax.Stmt) {
-	if s == nil || len(w.r.s.Calls) >= maxCalls {
+	if s == nil {
+		return
+	}
+	if len(w.r.s.Calls) >= maxCalls {
+		w.tooMany(w.span(s))
 		return
 	}
 	w.r.nodes++

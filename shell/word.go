@@ -71,7 +71,7 @@ func (w *walker) plain(word *syntax.Word) (Word, bool) {
 		return Word{}, false
 	}
 	lit, ok := word.Parts[0].(*syntax.Lit)
-	if !ok || strings.ContainsAny(lit.Value, "\\*?[{~=") {
+	if !ok || w.r.hashed || strings.ContainsAny(lit.Value, "\\*?[{~=") {
 		return Word{}, false
 	}
 	return Word{Value: lit.Value, Prefix: lit.Value, Literal: true, Span: w.span(word), src: word}, true
@@ -123,6 +123,9 @@ func (w *walker) textOf(word Word) (string, []int32) {
 
 // put appends known bytes that come from one place each step apart.
 func (b *builder) put(s string, off int, step bool) {
+	if b.w.r.hashed {
+		s = unhash(s)
+	}
 	b.buf = append(b.buf, s...)
 	b.any = true
 	if b.text {
@@ -210,8 +213,6 @@ func (b *builder) parts(parts []syntax.WordPart, q quoting) {
 			if p.Pattern != nil {
 				b.put(p.Pattern.Value+")", int(p.Pos().Offset()), false)
 			}
-		case *syntax.BraceExp:
-			b.braceText(p, q)
 		}
 	}
 }
