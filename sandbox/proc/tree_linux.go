@@ -27,7 +27,7 @@ type usage struct {
 func (u *usage) add(r *unix.Rusage) {
 	u.user += time.Duration(r.Utime.Nano())
 	u.syst += time.Duration(r.Stime.Nano())
-	u.peak = max(u.peak, r.Maxrss<<10) // Linux counts KiB
+	u.peak = max(u.peak, int64(r.Maxrss)<<10) // Linux counts KiB
 }
 
 // group is the tree of a library run: a process group of its own. The zombie
@@ -142,7 +142,7 @@ func (t *reaper) sweep() error {
 		if time.Now().After(deadline) {
 			return &StepError{"end process " + strconv.Itoa(left[0]), unix.ETIMEDOUT}
 		}
-		_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(pause)}, nil)
+		time.Sleep(pause)
 	}
 }
 
