@@ -90,6 +90,10 @@ func (c *classifier) administers(r *reading, s special) {
 		if r.sub == r.row && len(r.ops) == 0 { // alone it is yarn install
 			c.addCall(netPackages, r.call)
 		}
+	case mixCommand:
+		if strings.HasPrefix(r.subName, "pepe.") {
+			c.addCall(configPepe, r.call)
+		}
 	case yarnSet:
 		if r.op(0) == "version" {
 			c.addCall(netPackages, r.call)
@@ -129,7 +133,7 @@ func (c *classifier) administers(r *reading, s special) {
 		c.cloud(r, s)
 	case databaseClient, sqliteClient:
 		c.database(r, s)
-	case declareCommand, setCommand, printenvCommand, compgenCommand, psCommand:
+	case declareCommand, setCommand, printenvCommand, environmentOf, psCommand:
 		c.environment(r, s)
 	default:
 		c.system(r, s)
@@ -221,6 +225,9 @@ func (c *classifier) cloud(r *reading, s special) {
 		}
 		return
 	}
+	if s != cloudVerbs && !listed("completion help version config alias configure info extension cheat-sheet", r.op(0)) && len(r.ops) > 0 && (s != ghCommand || r.op(0)+" "+r.op(1) != "auth token") {
+		c.addCall(netService, r.call)
+	}
 	for n := range r.ops {
 		switch v := r.op(n); v {
 		case "delete", "destroy", "apps:destroy", "remove", "purge":
@@ -301,6 +308,10 @@ func (c *classifier) databaseText(r *reading, w *shell.Word) {
 func (c *classifier) environment(r *reading, s special) {
 	call := &c.s.Calls[r.call]
 	switch s {
+	case environmentOf:
+		if db := r.op(0); db == "shadow" || db == "gshadow" {
+			c.addCall(secretFile, r.call)
+		}
 	case printenvCommand:
 		if len(r.ops) == 0 {
 			c.addCall(secretEnvironment, r.call)
@@ -368,7 +379,11 @@ func (c *classifier) system(r *reading, s special) {
 			c.changed(r.call, &r.words[r.ops[0]], r.dir)
 		}
 	case fdiskCommand:
-		if !r.has("l list") && len(r.ops) > 0 {
+		if r.has("l list") {
+			for _, k := range r.ops {
+				c.list(r.call, &r.words[k], r.dir)
+			}
+		} else if len(r.ops) > 0 {
 			c.changed(r.call, &r.words[r.ops[0]], r.dir)
 		}
 	case sysctlCommand:

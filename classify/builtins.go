@@ -17,7 +17,7 @@ var builtins = []program{
 	{name: "cd", args: "-"},
 	{name: "chdir", args: "-"},
 	{name: "command", style: posix},
-	{name: "compgen", args: "-", does: compgenCommand},
+	{name: "compgen", args: "-"},
 	{name: "complete", args: "-"},
 	{name: "continue"},
 	{name: "coproc", style: posix},

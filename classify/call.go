@@ -22,6 +22,9 @@ func (c *classifier) call(i int) {
 			c.add(codeAgain, i, a.Span, a.Name)
 		}
 		c.variable(i, a.Name, &a.Value, a.Span)
+		if c.flows != nil && a.Value.Subs != nil {
+			c.hold(a)
+		}
 	}
 	for k := range call.Words {
 		if call.Words[k].Eval {

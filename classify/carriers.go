@@ -14,9 +14,7 @@ func (c *classifier) runsOther(r *reading, s special) bool {
 		c.addCall(elevate, r.call)
 		c.assignments(r, 0)
 	case suCommand:
-		if r.name == "su" || r.has("u user") || r.has("c command") {
-			c.addCall(elevate, r.call)
-		}
+		c.addCall(elevate, r.call)
 		c.codeValue(r, "c command session-command")
 	case envCommand:
 		c.env(r)

@@ -48,6 +48,7 @@ type classifier struct {
 	flows []flow // per call, what its own output carries; nil until something flows
 	seen  []flow // per call, what its output carries with its input; see carries
 	saved []savedFile
+	vars  []heldValue
 	fed   pipeCache
 
 	last     int // the call whose words are in lastText

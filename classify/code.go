@@ -88,10 +88,12 @@ func (c *classifier) shell(r *reading) {
 			return
 		}
 		w := &r.words[r.ops[0]]
+		f := c.word(w)
 		if !w.Literal {
 			c.add(codeText, r.call, w.Span, c.text(r.call))
+			f |= c.stdin(r.call) // while read -r line; do sh -c "$line"; done
 		}
-		c.runs(r.call, w.Span, c.word(w))
+		c.runs(r.call, w.Span, f)
 		return
 	}
 	if len(r.ops) > 0 && !r.has("s") {
@@ -289,6 +291,9 @@ func (c *classifier) eval(r *reading) {
 	var f flow
 	for k := range r.words[1:] {
 		f |= c.word(&r.words[k+1])
+		if !r.words[k+1].Literal {
+			f |= c.stdin(r.call)
+		}
 	}
 	c.runs(r.call, c.s.Calls[r.call].Span, f)
 }

@@ -85,7 +85,7 @@ const kubeOptions = "n= namespace= context= cluster= kubeconfig=< user= token= s
 
 var kubeSubs = []program{
 	{name: "delete", does: kubeFiles, sets: []rule{deleteObjects}, opts: kubeOptions + "f=< filename=< k=< kustomize=< l= selector= field-selector= grace-period= timeout= cascade? o= dry-run? force+ now+ all+ wait? A+"},
-	{name: "apply create replace patch diff edit set annotate label expose run scale autoscale rollout get describe explain wait", does: kubeFiles, args: "-", opts: kubeOptions + "f=< filename=< k=< kustomize=< l= selector= o= output= p= patch= patch-file=< type= from-file= from-literal= from-env-file=< image= template= sort-by= field-selector= dry-run? R+ A+ w+ for= timeout= replicas= port= target-port= name= env= labels= overrides= restart= command+ raw= revision= to-revision= field-manager= prune+d"},
+	{name: "apply create replace patch diff edit set annotate label expose run scale autoscale rollout get describe explain wait", does: kubeFiles, args: "-", opts: kubeOptions + "f=< filename=< k=< kustomize=< l= selector= o= output= p= patch= patch-file=< type= from-file= from-literal= from-env-file=< image= template= sort-by= field-selector= dry-run? R+ A+ w+ for= timeout= replicas= port= target-port= name= env= labels= overrides= restart= command+ raw= revision= to-revision= field-manager= prune+d privileged+s"},
 	{name: "exec", does: containerExec, style: posix, opts: kubeOptions + "c= container= f=< filename=< i+ t+ it+ stdin+ tty+ q+ pod-running-timeout="},
 	{name: "debug", does: containerExec, style: posix, opts: kubeOptions + "image= target= c= container= it+ profile= copy-to="},
 	{name: "cp", does: dockerCopy, opts: kubeOptions + "c= container= no-preserve+ retries="},

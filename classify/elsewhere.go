@@ -8,7 +8,7 @@ import (
 
 // elsewhereTags are what commands on another machine or in a container can be
 // tagged with: their paths and their configuration are not this machine's.
-const elsewhereTags = Deletes | Network | InlineEval | DownloadExec | Elevated
+const elsewhereTags = Deletes | Network | InlineEval | DownloadExec | Elevated | Secrets
 
 // maxElsewhere bounds how deep commands on other machines are followed
 // (ssh a ssh b ssh c …).

@@ -273,6 +273,9 @@ func (c *classifier) tar(r *reading) {
 			return
 		}
 		c.addCall(writeExtract, r.call)
+		if named && c.saved != nil {
+			c.unpacked(r, &archive, dir.Value)
+		}
 		if moved {
 			c.path(r, 'w', &dir)
 		} else if r.dir != "" {
@@ -342,9 +345,31 @@ func (c *classifier) unzip(r *reading) {
 		return
 	}
 	c.addCall(writeExtract, r.call)
-	if d, ok := r.value("d"); ok {
+	d, ok := r.value("d")
+	if c.saved != nil {
+		c.unpacked(r, &r.words[r.ops[0]], d.Value)
+	}
+	if ok {
 		c.path(r, 'w', &d)
 	}
+}
+
+// unpacked lets what comes out of a fetched archive count as fetched: the
+// directory that it is unpacked to, or one with the archive's name.
+func (c *classifier) unpacked(r *reading, archive *shell.Word, dir string) {
+	f := c.savedFlow(archive, r.dir)
+	if f == 0 {
+		return
+	}
+	if dir != "" {
+		c.saveTree(dir, r.dir, f)
+		return
+	}
+	name := base(archive.Value)
+	for _, end := range [...]string{".gz", ".xz", ".bz2", ".zst", ".tar", ".tgz", ".txz", ".zip"} {
+		name = strings.TrimSuffix(name, end)
+	}
+	c.saveTree(name, r.dir, f)
 }
 
 // sevenZip reads 7z and unrar: a command word, an archive, members.

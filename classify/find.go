@@ -39,7 +39,7 @@ func findRoots(words []shell.Word) []shell.Word {
 		}
 		end++
 	}
-	return words[k:end]
+	return append([]shell.Word(nil), words[k:end]...)
 }
 
 // fdRoots lists the search paths of fd: the operands behind the pattern.

@@ -100,7 +100,42 @@ func (c *classifier) word(w *shell.Word) flow {
 	for _, j := range w.Subs {
 		f |= c.carries(j)
 	}
+	if c.vars != nil && !w.Literal {
+		f |= c.held(w)
+	}
 	return f &^ fromText
+}
+
+// heldValue is a variable whose value came from the network or a decoder.
+type heldValue struct {
+	name string
+	from flow
+}
+
+// hold remembers an assignment of fetched text.
+func (c *classifier) hold(a *shell.Assign) {
+	if f := c.word(&a.Value) & tainted; f != 0 && len(c.vars) < maxSaved {
+		c.vars = append(c.vars, heldValue{a.Name, f})
+	}
+}
+
+// held is what the variables in a word hold.
+func (c *classifier) held(w *shell.Word) flow {
+	var f flow
+	text := c.s.Slice(w.Span)
+	for i := range c.vars {
+		for rest := text; ; {
+			k := strings.IndexByte(rest, '$')
+			if k < 0 {
+				break
+			}
+			rest = strings.TrimPrefix(rest[k+1:], "{")
+			if tail, ok := strings.CutPrefix(rest, c.vars[i].name); ok && (tail == "" || !isWord(tail[0])) {
+				f |= c.vars[i].from
+			}
+		}
+	}
+	return f
 }
 
 // runs notes that a call runs bytes of this origin as a program.
@@ -146,6 +181,7 @@ func (c *classifier) feed(i int, subs []int) {
 type savedFile struct {
 	path string
 	from flow
+	tree bool // a directory of such files
 }
 
 // maxSaved bounds the files that are remembered: each is compared with every
@@ -188,7 +224,18 @@ func (c *classifier) origin(call *shell.Call) flow {
 func (c *classifier) save(w *shell.Word, dir string, f flow) {
 	if len(c.saved) < maxSaved && f != 0 {
 		if key := c.key(w, dir); key != "" {
-			c.saved = append(c.saved, savedFile{key, f})
+			c.saved = append(c.saved, savedFile{path: key, from: f})
+		}
+	}
+}
+
+// saveTree remembers a directory that was cloned, or unpacked from a fetched
+// archive.
+func (c *classifier) saveTree(name, dir string, f flow) {
+	if n := len(c.saved); name != "" && f != 0 {
+		c.save(&shell.Word{Value: name, Prefix: name, Literal: true}, dir, f)
+		if len(c.saved) > n {
+			c.saved[n].tree = true
 		}
 	}
 }
@@ -199,7 +246,7 @@ func (c *classifier) savedFlow(w *shell.Word, dir string) flow {
 		return 0
 	}
 	for k := range c.saved {
-		if c.saved[k].path == key {
+		if c.saved[k].path == key || c.saved[k].tree && within(key, c.saved[k].path) {
 			return c.saved[k].from
 		}
 	}

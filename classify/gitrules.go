@@ -206,8 +206,14 @@ func (c *classifier) gitClone(r *reading) {
 		return
 	}
 	source := &r.words[r.ops[0]]
+	tree := r.op(1)
+	if tree == "" {
+		tree = strings.TrimSuffix(base(strings.TrimSuffix(source.Value, "/")), ".git")
+		tree = tree[strings.LastIndexByte(tree, ':')+1:]
+	}
 	if !localRepository(source.Value) || !source.Literal {
 		c.addCall(netRepository, r.call)
+		c.saveTree(tree, r.dir, fromNetwork)
 	} else {
 		c.path(r, 'r', source)
 	}

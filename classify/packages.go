@@ -70,7 +70,7 @@ var packages = []program{
 	{name: "mamba", like: "conda"},
 	{name: "micromamba", like: "conda"},
 	{name: "mise", subs: []program{{name: "install i upgrade up use u", sets: []rule{netPackages}}, {name: "*", args: "-"}}},
-	{name: "mix", subs: []program{
+	{name: "mix", does: mixCommand, subs: []program{
 		{name: "deps.get deps.update local.hex local.rebar archive.install hex.info hex.search hex.publish hex.audit escript.install hex.outdated deps.audit", sets: []rule{netPackages}},
 		{name: "format", does: formats, args: "w", opts: "check-formatted+~ dry-run+~ check-equivalent+~ dot-formatter=< stdin-filename="},
 		{name: "deps.clean", sets: []rule{deleteFiles}},

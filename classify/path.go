@@ -213,10 +213,10 @@ func (c *classifier) trusted(p string, at place) bool {
 	if base == "authorized_keys" || base == "authorized_keys2" {
 		return dir == "" || endsIn(dir, ".ssh")
 	}
-	if base != "" && base[0] == '.' && (at == outside || dir != "" && dir[0] != '.') {
+	if base != "" && base[0] == '.' && (at == outside || c.uncertain) {
 		for i := range startFiles {
 			if startFiles[i] == base {
-				return at == outside || !strings.HasPrefix(p, c.workspace) && c.uncertain
+				return true
 			}
 		}
 	}

@@ -315,6 +315,7 @@ func (c *classifier) root(i int) (shell.Word, bool) {
 		if by.Name == "find" || by.Name == "fd" || by.Name == "fdfind" {
 			call := &c.s.Calls[by.Call]
 			roots := findRoots(call.Words)
+			addName(roots, call.Words)
 			for k := range roots {
 				if _, at := c.locate(&roots[k], call.Dir); at == outside {
 					return roots[k], true
@@ -326,6 +327,23 @@ func (c *classifier) root(i int) (shell.Word, bool) {
 		}
 	}
 	return shell.Word{}, false
+}
+
+// addName puts the literal -name of a find expression behind its starting
+// points, so that find ~ -name .netrc -exec cat {} is read as what it does.
+func addName(roots, words []shell.Word) {
+	for k := 0; k+1 < len(words); k++ {
+		if words[k].Value != "-name" || !words[k+1].Literal || strings.ContainsAny(words[k+1].Value, "*?[") {
+			continue
+		}
+		for n := range roots {
+			if roots[n].Literal {
+				roots[n].Value = strings.TrimSuffix(roots[n].Value, "/") + "/" + words[k+1].Value
+				roots[n].Prefix = roots[n].Value
+			}
+		}
+		return
+	}
 }
 
 func isURL(s string) bool {

@@ -22,7 +22,6 @@ const (
 	chmodMode
 	cloudVerbs
 	cmakeCommand
-	compgenCommand
 	containerExec
 	copies
 	cpioCommand
@@ -42,6 +41,7 @@ const (
 	edCommand
 	emacsCommand
 	envCommand
+	environmentOf
 	evalCommand
 	fdCommand
 	fdiskCommand
@@ -96,6 +96,7 @@ const (
 	makeCommand
 	manCommand
 	mavenCommand
+	mixCommand
 	mkfsCommand
 	mktempCommand
 	netcat

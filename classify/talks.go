@@ -242,6 +242,9 @@ func (c *classifier) remoteCopy(r *reading) {
 		case target && r.effects&dry == 0 && !r.has("list-only"):
 			c.addCall(writeFile, r.call)
 			c.path(r, 'w', w)
+			if remote {
+				c.saveCopies(r, ops[:n-1], w)
+			}
 		case target:
 		default:
 			c.path(r, 'r', w)
@@ -252,6 +255,21 @@ func (c *classifier) remoteCopy(r *reading) {
 	}
 	if d, last := c.deleting(r), &r.words[ops[n-1]]; d {
 		c.changed(r.call, last, r.dir)
+	}
+}
+
+// saveCopies remembers the local names of files that were copied here from
+// another machine or a store.
+func (c *classifier) saveCopies(r *reading, sources []int, to *shell.Word) {
+	if !to.Literal {
+		return
+	}
+	c.save(to, r.dir, fromNetwork)
+	for _, k := range sources {
+		if v := r.words[k].Value; strings.Contains(v, ":") {
+			name := strings.TrimSuffix(to.Value, "/") + "/" + base(v[strings.IndexByte(v, ':')+1:])
+			c.save(&shell.Word{Value: name, Prefix: name, Literal: true}, r.dir, fromNetwork)
+		}
 	}
 }
 
@@ -328,6 +346,7 @@ func (c *classifier) objectStore(r *reading, ops []int) {
 			if w.Value != "-" {
 				c.addCall(writeFile, r.call)
 				c.path(r, 'w', w)
+				c.saveCopies(r, ops[:n], w)
 			}
 		} else {
 			c.path(r, 'r', w)
@@ -375,6 +394,9 @@ func (c *classifier) sshKeygen(r *reading) {
 // aws reads the service and its verb.
 func (c *classifier) aws(r *reading) {
 	service, verb := r.op(0), r.op(1)
+	if service != "configure" && service != "help" && verb != "help" && service != "" {
+		c.addCall(netService, r.call)
+	}
 	for k := range r.words {
 		if r.words[k].Value == "--dryrun" || r.words[k].Value == "--dry-run" {
 			return
@@ -397,7 +419,11 @@ func (c *classifier) aws(r *reading) {
 		}
 	case strings.HasPrefix(verb, "delete-"), strings.HasPrefix(verb, "terminate-"), strings.HasPrefix(verb, "batch-delete"):
 		c.addCall(deleteObjects, r.call)
-	case service == "configure" && verb == "export-credentials", service == "secretsmanager" && verb == "get-secret-value",
+	case service == "configure":
+		if verb == "export-credentials" || verb == "get" && (strings.Contains(r.op(2), "secret") || strings.Contains(r.op(2), "key")) {
+			c.addCall(secretPrinted, r.call)
+		}
+	case service == "secretsmanager" && verb == "get-secret-value",
 		service == "sts" && verb == "get-session-token", service == "ecr" && verb == "get-login-password", service == "ssm" && verb == "get-parameter" && r.has("with-decryption"):
 		c.addCall(secretPrinted, r.call)
 	}

@@ -242,7 +242,14 @@ func (w *walker) runTmux(i int, c Call, args []Word) {
 		return // keys, not a command
 	}
 	o = row.options(rest[1:])
-	w.runText(i, c, rest[1+o.operand:], Sh, w.sc.child())
+	command := rest[1+o.operand:]
+	for k := range command {
+		if command[k].Value == ";" { // the next command of tmux itself
+			command = command[:k]
+			break
+		}
+	}
+	w.runText(i, c, command, Sh, w.sc.child())
 }
 
 // runSubcommand follows `TOOL run COMMAND…` and its relatives.
