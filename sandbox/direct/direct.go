@@ -30,7 +30,7 @@ var _ sandbox.Backend = (*Backend)(nil)
 // caller sets on purpose.
 func Environment() []string {
 	return []string{
-		"npm_config_userconfig=/dev/null", // npm ends with EACCES on ~/.npmrc
-		"NETRC=/dev/null",                 // go and Python's requests read ~/.netrc
+		"npm_config_userconfig=/dev/null", // instead of ~/.npmrc
+		"NETRC=/dev/null",                 // instead of ~/.netrc: go, Python's requests
 	}
 }

@@ -107,6 +107,9 @@ func (s *session) program(tid int) []syscall.SockFilter {
 }
 
 func load(program []syscall.SockFilter) error {
+	if len(program) == 0 {
+		return unix.ENOSYS
+	}
 	prog := syscall.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(program)
