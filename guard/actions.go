@@ -15,6 +15,7 @@ const (
 	movesAway          // the first string is moved
 	changesMode        // every string is a tree whose mode or owner changes
 	writesFile         // the first string is a file that is written
+	writesPath         // the receiver is a file that is written: Path("x").write_text
 	openFile           // the same, if the mode says so
 	goesTo             // the working directory
 )
@@ -24,11 +25,12 @@ const (
 func actionOf(l *lang, name string) action {
 	switch name {
 	case "system", "popen", "popen2", "popen3", "popen4", "execSync", "execFile", "execFileSync", "spawn", "spawnSync", "spawnl", "spawnlp", "spawnv", "spawnvp",
-		"run", "call", "check_call", "check_output", "Popen", "getoutput", "getstatusoutput", "execute", "shell_exec", "passthru", "proc_open", "pcntl_exec",
+		"check_call", "check_output", "Popen", "getoutput", "getstatusoutput", "shell_exec", "passthru", "proc_open", "pcntl_exec",
 		"capture2", "capture2e", "capture3", "pipeline", "execl", "execle", "execlp", "execlpe", "execv", "execve", "execvp", "execvpe", "posix_spawn", "posix_spawnp",
-		"create_subprocess_shell", "create_subprocess_exec", "cmd", "system2", "command", "execa", "execaSync", "execaCommand", "$", "sh", "script", "shell", "syscmd", "backtick",
-		"Command", "ProcessBuilder":
+		"create_subprocess_shell", "create_subprocess_exec", "system2", "execa", "execaSync", "execaCommand", "$", "syscmd", "Command", "ProcessBuilder":
 		return runsCommand
+	case "execute", "cmd", "command", "shell", "script", "run", "call", "sh":
+		return commandIn(l, name)
 	case "exec":
 		if l.name == "python" {
 			return runsCode
@@ -37,10 +39,14 @@ func actionOf(l *lang, name string) action {
 	case "eval", "Function", "compile", "instance_eval", "class_eval", "eval_string", "loadstring", "load":
 		return runsCode
 	case "rmtree", "rm_rf", "rm_r", "rm_rf!", "remove_entry", "remove_entry_secure", "remove_dir", "remove_tree", "rimraf", "rimrafSync", "removeSync", "emptyDirSync", "emptyDir",
-		"deleteSync", "deleteAsync", "delete_tree", "deltree", "deleteDir", "deleteRecursively", "deleteDirectory", "rmrf", "directory":
+		"deleteSync", "deleteAsync", "delete_tree", "deltree", "deleteDir", "deleteRecursively", "deleteDirectory", "rmrf":
 		return deletesTree
 	case "rm", "rmSync", "rmdir", "rmdirSync", "remove":
 		return deletesIf
+	case "directory": // (delete-directory "/")
+		if l.name == "lisp" {
+			return deletesTree
+		}
 	case "unlink":
 		if l.name == "r" {
 			return deletesIf
@@ -52,6 +58,8 @@ func actionOf(l *lang, name string) action {
 		return changesMode
 	case "writeFileSync", "writeFile", "file_put_contents", "createWriteStream", "write_file", "binwrite", "appendFileSync", "appendFile":
 		return writesFile
+	case "write_bytes", "write_text":
+		return writesPath
 	case "write":
 		if l.name == "ruby" {
 			return writesFile
@@ -64,9 +72,55 @@ func actionOf(l *lang, name string) action {
 	return noAction
 }
 
+// commandIn judges names that run a command in some languages only, and are
+// everyday words in the others: cursor.execute, app.run.
+func commandIn(l *lang, name string) action {
+	in := ""
+	switch name {
+	case "execute":
+		in = "lua"
+	case "cmd", "shell":
+		in = "elixir erl"
+	case "command":
+		in = "lisp"
+	case "script":
+		in = "applescript"
+	case "run":
+		in = "python julia js"
+	case "call":
+		in = "python"
+	case "sh":
+		in = "js groovy"
+	}
+	if listed(in, l.name) {
+		return runsCommand
+	}
+	return noAction
+}
+
+// owned reports whether a method name belongs to the module that runs
+// commands: subprocess.run, but not app.run.
+func (p *code) owned(j int) bool {
+	switch p.tokens[j].text {
+	case "run", "call":
+		if p.kind(j-1) != '.' {
+			return true
+		}
+		switch p.tokens[max(0, j-2)].text {
+		case "subprocess", "sp", "s", "sub", "subp", "Deno":
+			return true
+		}
+		return p.kind(j-2) == ')' // __import__("subprocess").run
+	}
+	return true
+}
+
 // act judges a call whose arguments stand between two tokens.
 func (p *code) act(act action, j, start, end int) {
 	args, words := p.values(start, end)
+	if act == writesPath || len(args) == 0 && act == deletesTree {
+		args = p.receiver(j)
+	}
 	if len(args) == 0 {
 		return
 	}
@@ -100,7 +154,7 @@ func (p *code) act(act action, j, start, end int) {
 		p.trees(wayMove, args[:1])
 	case changesMode:
 		p.trees(wayMode, args)
-	case writesFile:
+	case writesFile, writesPath:
 		p.write(args[0])
 	case openFile:
 		p.open(args, words)
@@ -122,12 +176,35 @@ func (p *code) command(args []string) {
 	}
 }
 
+// receiver evaluates the call that a method stands behind: Path("/").rmtree.
+func (p *code) receiver(j int) []string {
+	if p.kind(j-1) != '.' || p.kind(j-2) != ')' {
+		return nil
+	}
+	depth := 0
+	for n := j - 2; n >= 0; n-- {
+		switch p.kind(n) {
+		case ')':
+			depth++
+		case '(':
+			if depth--; depth == 0 {
+				args, _ := p.values(n+1, j-2)
+				return args
+			}
+		}
+	}
+	return nil
+}
+
 func (p *code) trees(w way, paths []string) {
 	c := *p.c
 	c.Dir = p.dir
 	for _, v := range paths {
 		if v == "" || strings.Contains(v, hole) {
 			continue
+		}
+		if p.lang.name == "r" && v[0] == '~' { // R expands it
+			v = p.k.s.Where.Home + v[1:]
 		}
 		if at, shown := p.k.judgePath(&c, v, true); at != elsewhere {
 			p.k.reportCode(w, p.i, at, shown)

@@ -18,6 +18,12 @@ func (k *checker) call(i int) {
 		k.assigned(i, c)
 	}
 	name := k.programOf(c)
+	if len(c.Redirs) > 0 || name == "tee" {
+		k.noteWritten(i, c, name)
+	}
+	if len(k.written) > 0 && len(c.Words) > 0 && strings.IndexByte(c.Words[0].Value, '/') >= 0 {
+		k.runWritten(i, c, &c.Words[0])
+	}
 	switch familyOf(name) {
 	case removers:
 		k.remove(i, c, name)
@@ -107,6 +113,8 @@ func (k *checker) guessedText(i int, c *shell.Call, name string) {
 	for j := range args {
 		w := &args[j]
 		switch {
+		case name != "eval" && len(k.written) > 0 && k.runWritten(i, c, w):
+			return
 		case w.Proc == '<':
 			if out, ok := k.printedBy(w.Subs); ok && name != "eval" {
 				k.runText(i, c, c.Dir, out)

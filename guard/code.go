@@ -31,6 +31,7 @@ func (k *checker) scan(i int, c *shell.Call, l *lang, text string) {
 		}
 	}
 	p := code{k: k, i: i, c: c, lang: l, tokens: lex(l, text), dir: c.Dir}
+	p.loops()
 	p.scan()
 }
 
@@ -84,6 +85,24 @@ func (p *code) bind(name, value string) {
 	}
 }
 
+// loops binds the variable of for X in [LIST] to the first item that guard
+// protects, also where the loop stands behind its body.
+func (p *code) loops() {
+	for j := range p.tokens {
+		if p.tokens[j].text != "for" || p.kind(j+1) != 'i' || p.kind(j+2) != 'i' || p.tokens[j+2].text != "in" {
+			continue
+		}
+		end := p.statement(j + 3)
+		items, _ := p.values(j+3, end)
+		for _, item := range items {
+			if at, _ := p.k.judgePath(p.c, item, true); at != elsewhere {
+				p.bind(p.tokens[j+1].text, item)
+				break
+			}
+		}
+	}
+}
+
 func (p *code) kind(j int) byte {
 	if j < 0 || j >= len(p.tokens) {
 		return 0
@@ -117,7 +136,7 @@ func (p *code) stringInPlace(j int) {
 		}
 	case p.lang.name == "awk" && before == '>':
 		p.write(v)
-	case after == '.' && p.kind(j+2) == 'i' && p.tokens[j+2].text == "execute":
+	case after == '.' && p.kind(j+2) == 'i' && p.tokens[j+2].text == "execute", after == '.' && p.kind(j+2) == '!':
 		p.run(v)
 	}
 }
@@ -149,7 +168,7 @@ func (p *code) identifier(j int) {
 		return
 	}
 	act := actionOf(p.lang, name)
-	if act == noAction {
+	if act == noAction || !p.owned(j) {
 		return
 	}
 	start, end := j+1, 0
@@ -160,8 +179,10 @@ func (p *code) identifier(j int) {
 	case next == '(':
 		start = j + 2
 		end = p.matching(j + 1)
-	case p.lang.bare && (next == 's' || next == 'x' || next == '[' || next == 'i' && p.kind(j-1) != '.' && act != openFile), p.lang.name == "js" && next == 's' && name == "$":
+	case p.lang.bare && (next == 's' || next == 'x' || next == '[' || next == 'i' && p.kind(j-1) != '.' && (act != openFile || p.lang.name == "perl")), p.lang.name == "js" && next == 's' && name == "$":
 		end = p.statement(j + 1)
+	case act == deletesTree:
+		start = end // Pathname.new("/").rmtree
 	default:
 		return
 	}
@@ -246,7 +267,7 @@ func (p *code) values(start, end int) (out []string, words []string) {
 			}
 			term, any = term+v, true
 		case 'i':
-			if p.kind(j+1) == '=' && (t.text == "args" || t.text == "cmd" || t.text == "path") { // positional by name
+			if (p.kind(j+1) == '=' || p.kind(j+1) == ':' && p.lang.name == "js") && (t.text == "args" || t.text == "cmd" || t.text == "path" || t.text == "mode") { // positional by name
 				j++
 				continue
 			}
@@ -261,6 +282,9 @@ func (p *code) values(start, end int) (out []string, words []string) {
 					}
 				}
 				continue
+			}
+			if any && p.kind(j-1) == 's' && p.lang.name != "python" {
+				flush() // juxtaposed words
 			}
 			var v string
 			v, j = p.name(j, end)
@@ -395,7 +419,7 @@ func (p *code) callValue(name string, args []string) string {
 		}
 		return out
 	case "Path", "PurePath", "PosixPath", "PurePosixPath", "abspath", "realpath", "normpath", "normalize", "fspath", "str", "String", "glob", "iglob", "quote", "File", "Pathname", "new",
-		"list", "sorted", "split", "strip", "encode", "decode", "to_s", "bytes", "expand":
+		"list", "sorted", "split", "strip", "escapeshellarg", "escapeshellcmd", "shellescape", "encode", "decode", "to_s", "bytes", "expand":
 		return first
 	case "expanduser", "expand_path":
 		if rest, ok := strings.CutPrefix(first, "~"); ok && (rest == "" || rest[0] == '/') {

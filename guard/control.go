@@ -141,10 +141,7 @@ func (k *checker) printedBy(from []int) (string, bool) {
 		p := k.at(j)
 		switch program(p) {
 		case "echo", "printf":
-			for n := range p.Args() {
-				b.WriteString(known(&p.Args()[n]))
-				b.WriteByte(' ')
-			}
+			b.WriteString(echoed(p))
 		case "cat", "tee":
 			if p.In != nil {
 				b.WriteString(known(p.In))
@@ -153,6 +150,24 @@ func (k *checker) printedBy(from []int) (string, bool) {
 		b.WriteByte('\n')
 	}
 	return b.String(), b.Len() > len(from)
+}
+
+// echoed is about what echo and printf print: the words without their options.
+func echoed(c *shell.Call) string {
+	var b strings.Builder
+	args, escapes := c.Args(), c.Name() == "printf"
+	for len(args) > 0 && len(args[0].Value) > 1 && args[0].Value[0] == '-' && strings.Trim(args[0].Value[1:], "neE-") == "" {
+		escapes = escapes || strings.Contains(args[0].Value, "e")
+		args = args[1:]
+	}
+	for n := range args {
+		b.WriteString(known(&args[n]))
+		b.WriteByte(' ')
+	}
+	if escapes {
+		return strings.ReplaceAll(b.String(), `\n`, "\n")
+	}
+	return b.String()
 }
 
 // sbxControl reports whether a command line of sbx changes the sandbox, or runs

@@ -58,7 +58,7 @@ func familyOf(name string) family {
 		"sgdisk", "gdisk", "parted", "sfdisk", "hdparm", "sg_format", "sg_sanitize", "nwipe", "scrub", "badblocks", "curl", "wget", "pv", "openssl",
 		"ddrescue", "dd_rescue", "qemu-img", "xxd":
 		return formatters
-	case "shutdown", "reboot", "halt", "poweroff", "init", "runit-init", "telinit", "openrc-shutdown", "systemctl", "loginctl", "kexec", "rtcwake",
+	case "shutdown", "reboot", "halt", "poweroff", "init", "runit-init", "telinit", "openrc-shutdown", "systemd-shutdown", "systemctl", "loginctl", "kexec", "rtcwake",
 		"gnome-session-quit", "xfce4-session-logout", "dbus-send", "busctl", "gdbus", "qdbus", "Stop-Computer", "Restart-Computer":
 		return powers
 	case "pepe", "mix", "elixir", "iex", "erl", "sbx":
@@ -67,7 +67,7 @@ func familyOf(name string) family {
 		"vim", "vi", "nvim", "ex", "ed", "view", "gvim", "go", "gcc", "g++", "cc", "clang", "gdb", "make", "gmake", "sqlite3", "psql", "mysql", "mariadb", "m4", "crontab", "tmux", "screen":
 		return hosts
 	case "awk", "gawk", "mawk", "nawk", "original-awk", "goawk", "python", "pypy", "ipython", "bpython", "perl", "ruby", "jruby", "irb", "node", "nodejs", "bun",
-		"tsx", "ts-node", "qjs", "deno", "php", "lua", "luajit", "texlua", "R", "Rscript", "littler", "osascript", "pwsh", "powershell", "groovy", "jshell", "scala", "kotlin",
+		"tsx", "ts-node", "qjs", "deno", "php", "lua", "luajit", "texlua", "R", "r", "Rscript", "littler", "osascript", "pwsh", "powershell", "groovy", "jshell", "scala", "kotlin",
 		"julia", "expect", "tclsh", "emacs":
 		return languages
 	}

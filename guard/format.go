@@ -101,7 +101,7 @@ func (k *checker) makeFS(i int, c *shell.Call, name string) {
 		k.report(wayFormat, i, "what it is given", spelled(c, ""))
 		return
 	}
-	if v, ok := certain(k.s, target); ok && !k.isDevice(c, target) {
+	if v, ok := certain(k.s, target); ok && !k.isDevice(c, target) && !strings.Contains(v, "{}") {
 		var buf [24]element
 		if p, ok := elements(c.Dir, v, false, buf[:]); ok && k.inside(p) {
 			return

@@ -35,6 +35,8 @@ type checker struct {
 	depth int // programs around this one: python -c "os.system(…)"
 	unset int // searches of mayBeSet
 	found foundMemo
+
+	written []script // files that this text wrote
 }
 
 func (k *checker) check() {

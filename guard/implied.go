@@ -33,10 +33,43 @@ func (k *checker) fromWord(c *shell.Call, w *shell.Word, recursive bool) (place,
 		return elsewhere, ""
 	}
 	if len(w.Subs) > 0 {
+		if at, shown := k.passedOn(c, w.Subs); at != elsewhere && recursive {
+			return at, shown
+		}
 		return k.listing(c, w.Subs, recursive, 0)
 	}
-	if len(w.Vars) == 0 && len(c.PipeFrom) > 0 && w.Proc == 0 {
-		return k.listing(c, c.PipeFrom, recursive, 0)
+	if len(w.Vars) > 0 || w.Proc != 0 {
+		return elsewhere, ""
+	}
+	if text, ok := k.input(c); ok && recursive { // while read d; do rm -rf "$d"; done <<< /
+		for _, name := range strings.Fields(text) {
+			if at, shown := k.judgePath(c, name, true); at != elsewhere {
+				return at, shown
+			}
+		}
+	}
+	return k.listing(c, c.PipeFrom, recursive, 0)
+}
+
+// passedOn judges the path that realpath, readlink and dirname print.
+func (k *checker) passedOn(c *shell.Call, subs []int) (place, string) {
+	if len(subs) != 1 {
+		return elsewhere, ""
+	}
+	sub := k.at(subs[0])
+	args := sub.Args()
+	if len(args) == 0 {
+		return elsewhere, ""
+	}
+	v, ok := certain(k.s, &args[len(args)-1])
+	if !ok {
+		return elsewhere, ""
+	}
+	switch program(sub) {
+	case "dirname":
+		return k.judgePath(c, strings.TrimRight(v, "/")+"/..", false)
+	case "realpath", "readlink":
+		return k.judgePath(c, v, false)
 	}
 	return elsewhere, ""
 }

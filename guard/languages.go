@@ -15,6 +15,8 @@ type interpreter struct {
 	sub   string // a subcommand in front of the code: deno eval
 	first bool   // the first operand is code: awk
 	stdin bool   // without a script it reads code from standard input
+
+	dashed string // a long option with one dash whose value is code
 }
 
 // languageOf finds an interpreter by its name without the version.
@@ -27,7 +29,7 @@ func languageOf(name string) (interpreter, bool) {
 	case "ruby", "jruby", "irb":
 		return interpreter{lang: &lang{name: "ruby", hash: true, hashExpr: true, backtick: 'x', bare: true, percent: true, regexp: true}, short: "e", takes: "rICW", stdin: true}, true
 	case "node", "nodejs", "bun", "tsx", "ts-node", "qjs":
-		return interpreter{lang: &lang{name: "js", slashes: true, backtick: 's', regexp: true}, short: "ep", long: "eval print", takes: "rC", stdin: true}, true
+		return interpreter{lang: &lang{name: "js", slashes: true, backtick: 's', regexp: true}, short: "e", long: "eval print", takes: "rC", stdin: true}, true
 	case "deno":
 		return interpreter{lang: &lang{name: "js", slashes: true, backtick: 's', regexp: true}, sub: "eval", stdin: true}, true
 	case "php":
@@ -36,7 +38,7 @@ func languageOf(name string) (interpreter, bool) {
 		return interpreter{lang: &lang{name: "lua", bare: true}, short: "e", takes: "l", stdin: true}, true
 	case "awk", "gawk", "mawk", "nawk", "original-awk", "goawk":
 		return interpreter{lang: &lang{name: "awk", hash: true, regexp: true}, short: "e", long: "source", takes: "Fvfi", first: true}, true
-	case "R", "Rscript", "littler":
+	case "R", "r", "Rscript", "littler":
 		return interpreter{lang: &lang{name: "r", hash: true}, short: "e", stdin: true}, true
 	case "elixir", "iex":
 		return interpreter{lang: &lang{name: "elixir", hash: true, hashExpr: true, bare: true}, short: "e", long: "eval rpc-eval", takes: "rSp", stdin: true}, true
@@ -52,6 +54,8 @@ func languageOf(name string) (interpreter, bool) {
 		return interpreter{lang: &lang{name: "julia", hash: true, dollar: true, backtick: 'x'}, short: "eE", long: "eval print", stdin: true}, true
 	case "expect", "tclsh":
 		return interpreter{lang: &lang{name: "tcl", hash: true, bare: true}, short: "c", stdin: true}, true
+	case "erl":
+		return interpreter{lang: &lang{name: "erl"}, dashed: "-eval"}, true
 	case "emacs":
 		return interpreter{lang: &lang{name: "lisp", bare: true}, long: "eval execute"}, true
 	}
@@ -68,6 +72,11 @@ func (k *checker) embedded(i int, c *shell.Call, name string) {
 		k.powershell(i, c)
 		return
 	}
+	for j, w := range c.Args() {
+		if in.dashed != "" && known(&w) == in.dashed && j+1 < len(c.Args()) {
+			k.scan(i, c, in.lang, k.source(&c.Args()[j+1]))
+		}
+	}
 	o := options{args: c.Args(), takes: in.short + in.takes, long: in.long, stop: true}
 	script := false
 	for a, more := o.next(); more; a, more = o.next() {
@@ -76,6 +85,10 @@ func (k *checker) embedded(i int, c *shell.Call, name string) {
 		case a.operand() && in.sub != "" && literal(a.value, in.sub):
 			o.ended, in.first = false, name != "mix"
 			in.sub = ""
+		case in.lang.name == "js" && a.name == "p" && !a.long: // node -p CODE
+			in.first = true
+		case a.operand() && k.scanWritten(i, c, in.lang, a.value) && !in.first:
+			script = true
 		case a.operand() && in.first && !script:
 			script = true
 			k.scan(i, c, in.lang, k.source(a.value))

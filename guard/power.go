@@ -20,6 +20,9 @@ func (k *checker) power(i int, c *shell.Call, name string) {
 	case "telinit":
 		v := firstOperand(c)
 		off = len(v) == 1 && strings.IndexByte("0123456sS", v[0]) >= 0
+	case "systemd-shutdown":
+		v := firstOperand(c)
+		off = v == "poweroff" || v == "reboot" || v == "halt" || v == "kexec"
 	case "openrc-shutdown":
 		off = !hasLong(c, "help")
 	case "systemctl":
@@ -120,6 +123,9 @@ func systemctl(c *shell.Call) bool {
 	case "poweroff", "reboot", "halt", "kexec", "soft-reboot":
 		return true
 	case "start", "isolate", "restart":
+		if verb == "isolate" && strings.IndexByte(unit, '.') < 0 {
+			unit += ".target"
+		}
 		switch strings.TrimSuffix(unit, ".target") {
 		case "poweroff", "reboot", "halt", "kexec", "shutdown", "soft-reboot", "runlevel0", "runlevel6":
 			return strings.HasSuffix(unit, ".target")

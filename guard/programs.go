@@ -68,6 +68,7 @@ func (k *checker) options(i int, c *shell.Call, name string) {
 	case "gdb":
 		k.after(i, c, "-ex", "--ex", "-iex", "--eval-command")
 	case "make", "gmake":
+		k.makefile(i, c)
 		for _, w := range c.Args() {
 			if text, ok := strings.CutPrefix(known(&w), "SHELL="); ok {
 				k.runText(i, c, c.Dir, text)
@@ -290,6 +291,23 @@ func (k *checker) typed(i int, c *shell.Call) {
 			typing = true
 		case typing && strings.IndexByte(v, ' ') > 0:
 			k.runText(i, c, c.Dir, strings.NewReplacer(`\n`, "\n", "^M", "\n").Replace(v))
+		}
+	}
+}
+
+// makefile judges recipes given on standard input or by --eval.
+func (k *checker) makefile(i int, c *shell.Call) {
+	text, _ := k.input(c)
+	for _, w := range c.Args() {
+		if rule, ok := strings.CutPrefix(known(&w), "--eval="); ok {
+			if _, recipe, ok := strings.Cut(rule, ";"); ok {
+				k.runText(i, c, c.Dir, recipe)
+			}
+		}
+	}
+	for _, line := range strings.Split(text, "\n") {
+		if recipe, ok := strings.CutPrefix(line, "\t"); ok {
+			k.runText(i, c, c.Dir, strings.TrimLeft(recipe, "@-+ "))
 		}
 	}
 }
