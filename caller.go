@@ -3,8 +3,10 @@ package sbx
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/secretsenv"
 )
 
 // caller finds the home directory and login name of the user that sbx runs as.
@@ -34,14 +36,34 @@ func (e *Engine) tempDir() string {
 	return os.TempDir()
 }
 
-// temps are the shared temp directories, resolved.
-func (e *Engine) temps() []string {
-	return []string{realPath(e.tempDir()), realPath("/tmp"), realPath("/var/tmp")}
+// survey is what the caller's environment says about this host. It is taken
+// once for an engine: each path in it costs several system calls.
+type survey struct {
+	grounds
+	bases []privateBase // where private directories may lie
+}
+
+// surveyFor looks around for commands that run as who.
+func (e *Engine) surveyFor(who *sandbox.Identity) *survey {
+	s := &survey{bases: e.privateBases(who)}
+	s.temps = []string{realPath(e.tempDir()), realPath("/tmp"), realPath("/var/tmp")}
+	s.homes = e.homes(who)
+	s.protected = e.protected(s.bases)
+	s.identify()
+	return s
+}
+
+// surroundingsOf gives the survey for commands that run as who.
+func (e *Engine) surroundingsOf(who *sandbox.Identity) *survey {
+	if who != nil {
+		return e.surveyFor(who)
+	}
+	return e.survey()
 }
 
 // protected are the directories of sbx's configuration and state, resolved.
 // Nothing that a command can write may hold one of them or lie in one.
-func (e *Engine) protected(who *sandbox.Identity) []string {
+func (e *Engine) protected(bases []privateBase) []string {
 	var dirs []string
 	if dir := e.environ.get("PEPE_HOME"); filepath.IsAbs(dir) {
 		dirs = append(dirs, realPath(dir))
@@ -51,54 +73,71 @@ func (e *Engine) protected(who *sandbox.Identity) []string {
 	if file := e.environ.get("PEPE_CONFIG"); filepath.IsAbs(file) {
 		dirs = append(dirs, filepath.Dir(realPath(file)))
 	}
-	for _, base := range e.privateBases(who) {
+	for _, base := range bases {
 		dirs = append(dirs, base.path)
 	}
 	return dirs
 }
 
-// homes are all the home directories that a workspace must not be, resolved.
-func (e *Engine) homes(dir string, who *sandbox.Identity) []string {
-	var homes []string
-	add := func(home string) {
-		if filepath.IsAbs(home) && home != "/" && home != "/nonexistent" {
-			homes = append(homes, realPath(home))
-		}
-	}
-	add(e.home)
+// homes are the home directories of the caller and of who, resolved.
+func (e *Engine) homes(who *sandbox.Identity) []string {
+	homes := []string{e.home}
 	if a, ok := hostAccounts.byUID(callerUID()); ok {
-		add(a.home)
+		homes = append(homes, a.home)
 	}
 	if who != nil {
-		add(who.Home)
+		homes = append(homes, who.Home)
 	}
-	// Somebody else's home is as little a workspace as one's own.
-	for p := dir; p != filepath.Dir(p); p = filepath.Dir(p) {
-		if up := filepath.Dir(p); up == "/home" || up == "/Users" || p == "/root" {
-			add(p)
+	var resolved []string
+	for _, home := range homes {
+		if !filepath.IsAbs(home) || home == "/" || home == "/nonexistent" {
+			continue
+		}
+		if home = realPath(home); !slices.Contains(resolved, home) {
+			resolved = append(resolved, home)
 		}
 	}
-	return homes
+	return resolved
 }
 
 // workspace resolves the directory that a request names, decides who the
 // command runs as, and refuses what may not become writable.
 func (e *Engine) workspace(given string) (string, *sandbox.Identity, error) {
-	dir, err := resolveWorkspace(given)
+	dir, info, err := resolveWorkspace(given)
 	if err != nil {
 		return "", nil, err
-	}
-	info, err := os.Stat(dir)
-	if err != nil {
-		return "", nil, &WorkspaceError{Path: given, Resolved: dir, Why: whyUnresolved(dir, err)}
 	}
 	id := identify(info)
 	who := identityFor(callerUID(), id.uid, id.gid, hostAccounts)
-	ground := grounds{homes: e.homes(dir, who), temps: e.temps(), protected: e.protected(who)}
-	if err := ground.check(given, dir); err != nil {
+	if err := e.surroundingsOf(who).check(given, dir, id); err != nil {
 		return "", nil, err
 	}
 	return dir, who, nil
+}
+
+// clean is the caller's environment without what must not reach a command.
+type clean struct {
+	kept    []string
+	removed []string // names
+	asked   []string // names that the caller asked to keep
+	goProxy string
+}
+
+func (e *Engine) clean(keep []string, home string, who *sandbox.Identity) clean {
+	policy := e.options.Secrets
+	policy.Allow = slices.Concat(policy.Allow, keep)
+	c := clean{asked: policy.Allow}
+	c.kept, c.removed = secretsenv.Strip(e.environ, policy)
+	c.goProxy = goProxy(c.kept, home, who)
+	return c
+}
+
+// cleaned is clean, done once for what most commands need.
+func (e *Engine) cleaned(keep []string, home string, who *sandbox.Identity) clean {
+	if len(keep) == 0 && who == nil {
+		return e.usual()
+	}
+	return e.clean(keep, home, who)
 }
 
 // dirIn resolves the directory a command starts in.
@@ -132,7 +171,7 @@ func (e *Engine) profile(workspace, home string, who *sandbox.Identity) (sandbox
 		return p, err
 	}
 	for i, dir := range p.Write {
-		for _, own := range e.protected(who) {
+		for _, own := range e.surroundingsOf(who).protected {
 			if within(dir, own) || within(own, dir) {
 				return p, &PathError{Option: "allow-write", Path: o.Write[i], Why: "sbx's own configuration or state is there (" + own + ")"}
 			}
@@ -148,11 +187,11 @@ func (e *Engine) profile(workspace, home string, who *sandbox.Identity) (sandbox
 // hides reports whether a credential file in the home directory exists and is
 // kept from being read: backend none keeps nothing from anybody.
 func (e *Engine) hides(file string, read []string) bool {
-	if e.backend.Name() == "none" || inAny(realPath(file), read) {
+	if e.backend.Name() == "none" {
 		return false
 	}
 	_, err := os.Lstat(file)
-	return err == nil
+	return err == nil && !inAny(realPath(file), read)
 }
 
 // runtimes are the interpreters whose script file an agent runtime puts into
@@ -170,8 +209,11 @@ func runtimeScript(argv []string, uid uint32, temps []string) string {
 	for _, r := range runtimes {
 		known = known || filepath.Base(argv[0]) == r
 	}
+	if !known {
+		return ""
+	}
 	file := realPath(filepath.Dir(argv[1]))
-	if !known || !inAny(file, temps) {
+	if !inAny(file, temps) {
 		return ""
 	}
 	file = filepath.Join(file, filepath.Base(argv[1]))

@@ -72,6 +72,7 @@ type surroundings struct {
 	home       string // of the user the command runs as
 	callerHome string
 	private    sandbox.Private
+	goProxy    string // see goProxy; empty: as it is
 	identity   *sandbox.Identity
 	online     bool
 	keep       []string               // variables the caller asked to keep by name
@@ -104,7 +105,6 @@ func environment(kept []string, s surroundings) []string {
 	for _, name := range [...]string{"TMPDIR", "TMP", "TEMP"} {
 		s.point(&env, name, s.private.Temp)
 	}
-	host := s.goModCache(env) // before GOMODCACHE is pointed elsewhere
 	for _, r := range redirects {
 		s.point(&env, r.name, filepath.Join(s.private.Cache, r.sub))
 	}
@@ -118,8 +118,8 @@ func environment(kept []string, s surroundings) []string {
 			env.set(h.name, os.DevNull)
 		}
 	}
-	if host != "" && env.get("GOMODCACHE") != host {
-		env.set("GOPROXY", goProxy(env, s.home, host))
+	if s.goProxy != "" && strings.HasPrefix(env.get("GOMODCACHE"), s.private.Cache) {
+		env.set("GOPROXY", s.goProxy)
 	}
 	return env
 }
@@ -203,31 +203,14 @@ func orNumber(id *sandbox.Identity) string {
 	return "uid" + strconv.FormatUint(uint64(id.UID), 10)
 }
 
-// goModCache finds the module cache when it holds downloads. Root's own is of
-// no use to another user: go gives up on a proxy that it may not read.
-func (s surroundings) goModCache(env environ) string {
-	dir := env.get("GOMODCACHE")
-	if dir == "" {
-		gopath, _, _ := strings.Cut(env.get("GOPATH"), string(os.PathListSeparator))
-		if gopath == "" && s.home != "" {
-			gopath = filepath.Join(s.home, "go")
-		}
-		dir = filepath.Join(gopath, "pkg", "mod")
-	}
-	if !filepath.IsAbs(dir) {
+// goProxy puts the host's module cache in front of the proxies that are set:
+// its download directory has the layout of a proxy, so that what was downloaded
+// before is found without a network. "" when there is no such cache.
+func goProxy(env environ, home string, who *sandbox.Identity) string {
+	host := goModCache(env, home, who)
+	if host == "" {
 		return ""
 	}
-	info, err := os.Stat(filepath.Join(dir, "cache", "download"))
-	if err != nil || !info.IsDir() || s.identity != nil && identify(info).uid != s.identity.UID {
-		return ""
-	}
-	return dir
-}
-
-// goProxy puts the caller's module cache in front of the proxies that were
-// set: its download directory has the layout of a proxy, so that what was
-// downloaded before is found without a network.
-func goProxy(env environ, home, host string) string {
 	rest := env.get("GOPROXY")
 	if rest == "" {
 		rest = goEnvFile(env, home, "GOPROXY")
@@ -236,6 +219,27 @@ func goProxy(env environ, home, host string) string {
 		rest = "https://proxy.golang.org,direct" // go's own default
 	}
 	return "file://" + escapePath(filepath.ToSlash(filepath.Join(host, "cache", "download"))) + "," + rest
+}
+
+// goModCache finds the module cache when it holds downloads. Root's own is of
+// no use to another user: go gives up on a proxy that it may not read.
+func goModCache(env environ, home string, who *sandbox.Identity) string {
+	dir := env.get("GOMODCACHE")
+	if dir == "" {
+		gopath, _, _ := strings.Cut(env.get("GOPATH"), string(os.PathListSeparator))
+		if gopath == "" && home != "" {
+			gopath = filepath.Join(home, "go")
+		}
+		dir = filepath.Join(gopath, "pkg", "mod")
+	}
+	if !filepath.IsAbs(dir) {
+		return ""
+	}
+	info, err := os.Stat(filepath.Join(dir, "cache", "download"))
+	if err != nil || !info.IsDir() || who != nil && identify(info).uid != who.UID {
+		return ""
+	}
+	return dir
 }
 
 // goEnvFile reads what `go env -w` stored.

@@ -59,7 +59,7 @@ func TestGoProxy(t *testing.T) {
 	home := realPath(t.TempDir())
 	mod := filepath.Join(home, "go", "pkg", "mod")
 	proxyOf := func(env ...string) string {
-		return environ(environment(env, around(surroundings{home: home}))).get("GOPROXY")
+		return environ(environment(env, around(surroundings{home: home, goProxy: goProxy(env, home, nil)}))).get("GOPROXY")
 	}
 	if got := proxyOf(); got != "" {
 		t.Errorf("without a module cache GOPROXY is %q", got)
@@ -82,7 +82,7 @@ func TestGoProxy(t *testing.T) {
 	if got, want := proxyOf("GOMODCACHE="+odd), "file://"+home+"/a%20b%2Cc%7Cd%25%C3%A9/cache/download,https://corp"; got != want {
 		t.Errorf("GOPROXY is %q, want %q", got, want)
 	}
-	if got := environ(environment([]string{"GOPATH=" + filepath.Join(home, "go")}, around(surroundings{identity: &sandbox.Identity{UID: 54321}}))).get("GOPROXY"); got != "" {
+	if got := goProxy(nil, home, &sandbox.Identity{UID: 54321}); got != "" {
 		t.Errorf("the module cache of another user is offered: %q", got)
 	}
 }

@@ -3,10 +3,13 @@ package sbx
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
@@ -21,7 +24,8 @@ const tempIdle = 24 * time.Hour
 type private struct {
 	dir   string
 	lock  *os.File
-	fresh bool // made for this run only, removed afterwards
+	used  time.Time // as the lock file says
+	fresh bool      // made for this run only, removed afterwards
 }
 
 func (p *private) temp() string  { return filepath.Join(p.dir, "tmp") }
@@ -61,7 +65,7 @@ func (e *Engine) openPrivate(workspace string, id *sandbox.Identity, writable []
 	sum := sha256.Sum256([]byte(workspace))
 	name := hex.EncodeToString(sum[:8])
 	var first error
-	for _, base := range e.privateBases(id) {
+	for _, base := range e.surroundingsOf(id).bases {
 		if inAny(base.path, writable) {
 			continue
 		}
@@ -113,13 +117,13 @@ func (b privateBase) open(name string, id *sandbox.Identity) (*private, error) {
 func (p *private) fill(id *sandbox.Identity) error {
 	uid := callerUID()
 	for _, dir := range [...]string{p.temp(), p.cache()} {
-		if err := os.Mkdir(dir, 0o700); err == nil && id != nil {
-			// p.dir is root's, so nobody else can have put a link here.
-			if err := os.Lchown(dir, int(id.UID), int(id.GID)); err != nil {
+		info, err := os.Lstat(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			if err := makeFor(dir, id); err != nil {
 				return err
 			}
+			info, err = os.Lstat(dir)
 		}
-		info, err := os.Lstat(dir)
 		if err != nil {
 			return err
 		}
@@ -139,15 +143,43 @@ func (p *private) fill(id *sandbox.Identity) error {
 	return nil
 }
 
+// makeFor makes a directory of id's. It appears with its owner, because another
+// run may look at it at once. Nobody else can write where it is made.
+func makeFor(dir string, id *sandbox.Identity) error {
+	if id == nil {
+		return ignoreExists(os.Mkdir(dir, 0o700))
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(dir), "new-") // 0700
+	if err != nil {
+		return err
+	}
+	if err = os.Lchown(temp, int(id.UID), int(id.GID)); err == nil {
+		err = os.Rename(temp, dir)
+	}
+	if err != nil {
+		_ = os.Remove(temp)
+	}
+	return ignoreExists(err)
+}
+
+func ignoreExists(err error) error {
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
+		return nil
+	}
+	return err
+}
+
 // ownDir makes dir, or checks that what stands there is a directory of uid
 // that nobody else can write to. It does not follow a link.
 func ownDir(dir string, uid uint32, mode os.FileMode) error {
-	err := os.Mkdir(dir, mode)
-	if err == nil {
-		return nil
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.Mkdir(dir, mode); err == nil || !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		info, err = os.Lstat(dir) // somebody else made it meanwhile
 	}
-	info, lerr := os.Lstat(dir)
-	if lerr != nil {
+	if err != nil {
 		return err
 	}
 	if !info.IsDir() || identify(info).uid != uid || info.Mode().Perm()&0o022 != 0 {
@@ -174,14 +206,17 @@ func (p *private) hold() error {
 		lock.Close()
 		return fmt.Errorf("hold %q: %w", p.dir, err)
 	}
-	p.lock = lock
+	p.lock, p.used = lock, info.ModTime()
 	p.touch()
 	return nil
 }
 
+// touch notes the use, to the minute.
 func (p *private) touch() {
-	now := time.Now()
-	_ = os.Chtimes(p.lock.Name(), now, now) // only the age of the temp directory depends on it
+	if now := time.Now(); now.Sub(p.used) > time.Minute {
+		p.used = now
+		_ = os.Chtimes(p.lock.Name(), now, now) // only the age of the temp directory depends on it
+	}
 }
 
 // empty removes what is in the temp directory. It stays below it whatever

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/sbx-run/sbx/classify"
@@ -76,6 +77,8 @@ type Engine struct {
 	environ  environ
 	home     string // of the caller
 	user     string
+	survey   func() *survey // for commands that run as the caller; taken once
+	usual    func() clean   // for commands that ask for no variable by name
 	sessions sessions
 }
 
@@ -96,6 +99,8 @@ func New(o Options) (*Engine, error) {
 	}
 	e := &Engine{options: o, backend: backend, environ: slices.Clone(o.Environ)}
 	e.home, e.user = e.caller()
+	e.survey = sync.OnceValue(func() *survey { return e.surveyFor(nil) })
+	e.usual = sync.OnceValue(func() clean { return e.clean(nil, e.home, nil) })
 	return e, nil
 }
 
@@ -180,7 +185,7 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 	if argv == nil {
 		argv = interpreter(req.Dialect, req.Text)
 	}
-	if file := runtimeScript(argv, callerUID(), e.temps()); file != "" {
+	if file := runtimeScript(argv, callerUID(), e.surroundingsOf(who).temps); file != "" {
 		profile.Read = append(profile.Read, file)
 	}
 	if j.private, err = e.openPrivate(workspace, who, append([]string{workspace}, profile.Write...)); err != nil {
@@ -188,13 +193,11 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 	}
 	profile.Private = sandbox.Private{Temp: j.private.temp(), Cache: j.private.cache()}
 
-	policy := e.options.Secrets
-	policy.Allow = slices.Concat(policy.Allow, req.Keep)
-	kept, removed := secretsenv.Strip(e.environ, policy)
-	j.result.Removed = removed
-	env := environment(kept, surroundings{
+	clean := e.cleaned(req.Keep, home, who)
+	j.result.Removed = clean.removed
+	env := environment(clean.kept, surroundings{
 		dir: dir, workspace: workspace, home: home, callerHome: e.home, private: profile.Private, identity: who,
-		online: profile.Network == sandbox.NetworkHost, keep: policy.Allow,
+		goProxy: clean.goProxy, online: profile.Network == sandbox.NetworkHost, keep: clean.asked,
 		hidden: func(file string) bool { return e.hides(file, profile.Read) },
 	})
 	j.command = sandbox.Command{

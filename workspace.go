@@ -13,29 +13,48 @@ type grounds struct {
 	homes     []string // the caller's, and the one of the user the command runs as
 	temps     []string // temp directories besides the well-known ones
 	protected []string // configuration and state of sbx: nothing at, above or below
+	files     []knownFile
+}
+
+// knownFile is a directory that is refused under any other name as well.
+type knownFile struct {
+	path string
+	id   fileID
+}
+
+// identify fills in files: a bind mount, or another spelling where case does
+// not count, is the same directory.
+func (g *grounds) identify() {
+	for _, list := range [...][]string{g.homes, g.temps, g.protected, {"/", "/etc", "/tmp", "/usr"}} {
+		for _, p := range list {
+			if info, err := os.Stat(p); err == nil {
+				g.files = append(g.files, knownFile{p, identify(info)})
+			}
+		}
+	}
 }
 
 // resolveWorkspace turns what the caller gave into the directory that is used.
 // Symbolic links are resolved here, once.
-func resolveWorkspace(dir string) (string, error) {
+func resolveWorkspace(dir string) (string, os.FileInfo, error) {
 	switch {
 	case dir == "":
-		return "", &WorkspaceError{Why: "no workspace is set"}
+		return "", nil, &WorkspaceError{Why: "no workspace is set"}
 	case !filepath.IsAbs(dir):
-		return "", &WorkspaceError{Path: dir, Why: "it is not an absolute path"}
+		return "", nil, &WorkspaceError{Path: dir, Why: "it is not an absolute path"}
 	}
 	resolved, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return "", &WorkspaceError{Path: dir, Why: whyUnresolved(dir, err)}
+		return "", nil, &WorkspaceError{Path: dir, Why: whyUnresolved(dir, err)}
 	}
 	info, err := os.Stat(resolved)
 	if err != nil {
-		return "", &WorkspaceError{Path: dir, Why: whyUnresolved(dir, err)}
+		return "", nil, &WorkspaceError{Path: dir, Why: whyUnresolved(dir, err)}
 	}
 	if !info.IsDir() {
-		return "", &WorkspaceError{Path: dir, Why: "it is not a directory"}
+		return "", nil, &WorkspaceError{Path: dir, Why: "it is not a directory"}
 	}
-	return resolved, nil
+	return resolved, info, nil
 }
 
 func whyUnresolved(dir string, err error) string {
@@ -62,7 +81,7 @@ func (g grounds) judge(dir string) string {
 			nearest = p
 		}
 	}
-	for _, home := range g.homes {
+	for _, home := range append(homesAbove(dir), g.homes...) {
 		for _, p := range homePlaces {
 			consider(place{filepath.Join(home, p.path), p.reach, p.what})
 		}
@@ -86,6 +105,17 @@ func (g grounds) judge(dir string) string {
 	return verdict(dir, nearest.path, nearest.what)
 }
 
+// homesAbove finds home directories by their place: somebody else's home is as
+// little a workspace as one's own.
+func homesAbove(dir string) []string {
+	for p := dir; p != filepath.Dir(p); p = filepath.Dir(p) {
+		if up := filepath.Dir(p); up == "/home" || up == "/Users" || p == "/root" {
+			return []string{p}
+		}
+	}
+	return nil
+}
+
 func verdict(dir, place, what string) string {
 	switch {
 	case dir == place:
@@ -96,30 +126,15 @@ func verdict(dir, place, what string) string {
 	return "it lies in " + place + ", " + what
 }
 
-// sameAs finds the directory of g that is the same file as dir under another
-// name: a bind mount, or another spelling where case does not count.
-func (g grounds) sameAs(dir string) string {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return ""
-	}
-	for _, list := range [...][]string{g.homes, g.temps, g.protected, {"/", "/etc", "/tmp", "/usr"}} {
-		for _, p := range list {
-			if other, err := os.Stat(p); err == nil && os.SameFile(info, other) {
-				return p
-			}
-		}
-	}
-	return ""
-}
-
-// check is resolve's second half: the judgement on the resolved directory.
-func (g grounds) check(given, dir string) error {
+// check refuses dir, a resolved directory that was given by another name perhaps.
+func (g grounds) check(given, dir string, id fileID) error {
 	if why := g.judge(dir); why != "" {
 		return &WorkspaceError{Path: given, Resolved: dir, Why: why}
 	}
-	if other := g.sameAs(dir); other != "" {
-		return &WorkspaceError{Path: given, Resolved: dir, Why: "it is the same directory as " + other}
+	for _, known := range g.files {
+		if known.id.dev == id.dev && known.id.ino == id.ino && id.ino != 0 {
+			return &WorkspaceError{Path: given, Resolved: dir, Why: "it is the same directory as " + known.path}
+		}
 	}
 	return nil
 }

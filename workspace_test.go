@@ -18,7 +18,7 @@ func TestJudgeWorkspace(t *testing.T) {
 		"/":                           "the root",
 		"/home":                       "home directory",
 		"/home/dev":                   "it is the home directory",
-		"/home/other":                 "in /home",
+		"/home/other":                 "home directory",
 		"/root":                       "home directory",
 		"/tmp":                        "temp directory",
 		"/var/tmp":                    "temp directory",
@@ -111,7 +111,7 @@ func TestResolveWorkspace(t *testing.T) {
 		{"broken link", broken, "", "symbolic link to nothing"},
 		{"loop", loop, "", "too many links"},
 	} {
-		got, err := resolveWorkspace(tc.given)
+		got, _, err := resolveWorkspace(tc.given)
 		var refused *WorkspaceError
 		switch {
 		case tc.why == "" && (err != nil || got != tc.want):
