@@ -59,7 +59,7 @@ func nearest(word string, names []string) string {
 // next (optimal string alignment).
 func edits(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
-		return 64 // no name is that long
+		return len(a) + len(b) // no name is that long
 	}
 	var rows [3][65]int
 	for j := range len(b) + 1 {

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sbx-run/sbx/shell"
+)
+
+func TestNearest(t *testing.T) {
+	names := []string{"check", "exec", "run", "wrapper", "deletes", "network", "json"}
+	for word, want := range map[string]string{
+		"chekc": "check", "chck": "check", "exce": "exec", "rn": "run", "delets": "deletes", "jsn": "json", "netwrok": "network",
+		"ls": "", "x": "", "": "", "something": "", "wrap": "", strings.Repeat("check", 40): "",
+	} {
+		if got := nearest(word, names); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for v, want := range map[string]time.Duration{"90": 90 * time.Second, "0.5": 500 * time.Millisecond, "5m": 5 * time.Minute, "1h30m": 90 * time.Minute, "0": 0} {
+		if got, err := duration(v); err != nil || got != want {
+			t.Errorf("%q: %v, %v; want %v", v, got, err, want)
+		}
+	}
+	for _, v := range []string{"", "soon", "-1", "-5s", "NaN", "Inf", "1e30", "5 m"} {
+		if got, err := duration(v); err == nil {
+			t.Errorf("%q: %v, want an error", v, got)
+		}
+	}
+}
+
+func TestVisible(t *testing.T) {
+	for _, tc := range []struct {
+		in, want string
+		width    int
+	}{
+		{"plain", "plain", 5},
+		{"a\tb", "a       b", 9},
+		{"漢\tb", "漢      b", 9},
+		{"e\u0301x", "e\u0301x", 2},
+		{"\x1b[2K\a", `\x1b[2K\a`, 9},
+		{"\u202eabc", `\u202eabc`, 9},
+		{"\u200b", `\u200b`, 6},
+		{"a\xffb", `a\xffb`, 6},
+		{"🚀", "🚀", 2},
+		{"ｆ", "ｆ", 2},
+		{"'\"", "'\"", 2},
+	} {
+		if got := visible(tc.in); got != tc.want || width(tc.in) != tc.width {
+			t.Errorf("%q: %q of width %d, want %q of width %d", tc.in, got, width(tc.in), tc.want, tc.width)
+		}
+	}
+}
+
+// A mark never fails, wherever its span lies.
+func TestMarksOutsideTheText(t *testing.T) {
+	for _, text := range []string{"", "\n", "a\nb", strings.Repeat("x", 1000), strings.Repeat("é", 500)} {
+		for _, span := range []shell.Span{{Start: 0, End: 0}, {Start: 0, End: 5000}, {Start: 4000, End: 5000}, {Start: len(text), End: len(text)}, {Start: 401, End: 402}} {
+			var b strings.Builder
+			printMarked(&b, text, []mark{{span, "label"}})
+			if strings.Count(b.String(), "label") != 1 {
+				t.Errorf("%.20q %v:\n%s", text, span, b.String())
+			}
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	parse := func(stops bool, args ...string) (*flags, bool, string, error) {
+		f := newFlags("test")
+		f.stops = stops
+		on := f.Bool("on", false, "")
+		name := f.String("name", "", "")
+		err := f.parse(args)
+		return f, *on, *name, err
+	}
+	f, on, name, err := parse(false, "a", "--on", "b", "-name=x", "-", "--", "--on", "c")
+	if err != nil || !on || name != "x" || strings.Join(f.operands, " ") != "a b -" || !f.dashes || strings.Join(f.after, " ") != "--on c" {
+		t.Errorf("%+v, %v, %q, %v", f, on, name, err)
+	}
+	f, on, _, err = parse(true, "--on", "ls", "--on", "-x", "--", "y")
+	if err != nil || !on || f.dashes || strings.Join(f.after, " ") != "ls --on -x -- y" {
+		t.Errorf("%+v, %v", f, err)
+	}
+	for _, args := range [][]string{{"--nope"}, {"--name"}, {"--on=maybe"}, {"-"}} {
+		if _, _, _, err := parse(false, args...); (err == nil) != (args[0] == "-") {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	if _, _, _, err := parse(false, "x", "-h", "--nope"); err != errHelp {
+		t.Errorf("-h: %v", err)
+	}
+}
