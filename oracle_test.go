@@ -49,14 +49,14 @@ type oracle struct {
 	engine *sbx.Engine
 	stubs  string
 	work   string
-	log    string
+	log    string // another one for each run: what a run leaves behind must not count for the next
+	runs   int
 }
 
 func newOracle(t *testing.T, rows []corpusRow) *oracle {
 	t.Helper()
 	base := t.TempDir()
 	o := &oracle{stubs: filepath.Join(base, "stubs"), work: filepath.Join(base, "app")}
-	o.log = filepath.Join(o.work, ".stub-log")
 	for _, dir := range []string{o.stubs, o.work, filepath.Join(o.work, "src"), filepath.Join(o.work, "build"), filepath.Join(o.work, ".git/hooks")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -93,7 +93,8 @@ func newOracle(t *testing.T, rows []corpusRow) *oracle {
 func (o *oracle) run(t *testing.T, sh, text string) (started [][]string, created []string) {
 	t.Helper()
 	before := o.files()
-	_ = os.Remove(o.log)
+	o.runs++
+	o.log = filepath.Join(o.work, fmt.Sprintf(".stub-log-%d", o.runs))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	// The reading has refused nothing here: the argument vector is the shell's,
@@ -130,7 +131,7 @@ func (o *oracle) run(t *testing.T, sh, text string) (started [][]string, created
 func (o *oracle) files() []string {
 	var out []string
 	_ = filepath.WalkDir(o.work, func(p string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && p != o.log {
+		if err == nil && !d.IsDir() && !strings.HasPrefix(d.Name(), ".stub-log") {
 			rel, _ := filepath.Rel(o.work, p)
 			out = append(out, rel)
 		}

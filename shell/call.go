@@ -51,6 +51,25 @@ func (w *walker) decl(cmd *syntax.DeclClause, s *syntax.Stmt) {
 	w.emit(c)
 	w.reevalNames(&c)
 	w.assignAll(c.Assigns)
+	if cmd.Variant.Value != "export" && !hasFlag(c.Args(), 'x') {
+		return
+	}
+	for _, a := range c.Assigns {
+		w.sc.export(a.Name)
+	}
+	for _, a := range c.Args() {
+		w.sc.export(a.Value)
+	}
+}
+
+// hasFlag reports whether a short option stands in a list of words.
+func hasFlag(args []Word, flag byte) bool {
+	for _, a := range args {
+		if len(a.Value) > 1 && a.Value[0] == '-' && a.Value[1] != '-' && strings.IndexByte(a.Value, flag) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *walker) assign(a *syntax.Assign) Assign {
@@ -207,6 +226,7 @@ func (w *walker) effects(i int) {
 	case "popd":
 		w.popd()
 	case "set":
+		w.sc.exportAll = w.sc.exportAll || hasFlag(args, 'a') || len(args) > 1 && args[1].Value == "allexport"
 		w.setParams(args)
 	case "shift":
 		if w.sc.hasParams && len(w.sc.params) > 0 {

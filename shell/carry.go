@@ -28,7 +28,7 @@ func (w *walker) carry(i int, c Call, sp *carrier) {
 		if text, ok := o.value(sp.text); ok {
 			// env -S: the value is split like a shell command, then the
 			// operands follow.
-			w.runText(i, c, append([]Word{text}, rest...), Sh, w.sc.child())
+			w.runText(i, c, append([]Word{text}, rest...), Sh, w.sc.newProcess())
 			return
 		}
 		w.inner(i, c, rest, dir)
@@ -36,14 +36,11 @@ func (w *walker) carry(i int, c Call, sp *carrier) {
 		w.runShell(i, c, sp, o, rest)
 	case runsXargs:
 		w.runXargs(i, c, rest)
-	case runsText:
-		if n := sp.operands; n > 0 {
-			rest = rest[min(n, len(rest)):]
-		}
-		w.runText(i, c, rest, Sh, w.sc.child())
+	case runsText: // eval: the shell itself
+		w.runText(i, c, rest, w.dialect, w.sc)
 	case runsOptionText:
 		for _, t := range o.values(sp.text) {
-			w.runText(i, c, []Word{t}, Sh, w.sc.child())
+			w.runText(i, c, []Word{t}, Sh, w.sc.newProcess())
 		}
 	case runsSpecial:
 		w.special(i, c, sp, o, rest)
@@ -238,11 +235,12 @@ func (w *walker) runText(i int, c Call, words []Word, d Dialect, sc *scope) {
 // runShell opens sh -c TEXT, and text that a shell reads from standard input.
 func (w *walker) runShell(i int, c Call, sp *carrier, o options, rest []Word) {
 	d := shellDialect(commandName(&c))
-	sc := w.sc.child()
+	sc := w.sc.newProcess()
 	for _, a := range c.Assigns {
-		sc.set(a.Name, valueOf(a.Value))
+		v := valueOf(a.Value)
+		v.exported = true
+		sc.set(a.Name, v)
 	}
-	sc.hasParams, sc.params = true, nil
 	if o.has("c") {
 		if len(rest) == 0 {
 			return

@@ -13,6 +13,8 @@ type value struct {
 	prefix string  // the known beginning when not known
 	list   []value // an array
 	isList bool
+	// exported says that programs get it, also shells started by this one.
+	exported bool
 }
 
 // scope is the state of one shell or subshell. A child sees its parent, which
@@ -25,24 +27,63 @@ type scope struct {
 	params    []value // $1 …
 	hasParams bool    // params are known
 	zero      string
+	process   bool // another process than the parent's: it sees what is exported
+	exportAll bool // set -a
+}
+
+// process is the scope of a shell that this one starts as a program.
+func (s *scope) newProcess() *scope {
+	c := s.child()
+	c.process = true
+	c.hasParams, c.params = true, nil
+	return c
 }
 
 func (s *scope) child() *scope {
-	return &scope{parent: s, dir: s.dir, dirs: s.dirs, params: s.params, hasParams: s.hasParams, zero: s.zero}
+	return &scope{parent: s, dir: s.dir, dirs: s.dirs, params: s.params, hasParams: s.hasParams, zero: s.zero, exportAll: s.exportAll}
 }
 
 func (s *scope) set(name string, v value) {
 	if s.vars == nil {
 		s.vars = map[string]value{}
 	}
+	if !v.exported {
+		old, ok := s.lookup(name)
+		v.exported = s.exportAll || ok && old.exported || !ok && inEnvironment(name)
+	}
 	s.vars[name] = v
 }
 
+// export marks a variable for the programs that are started.
+func (s *scope) export(name string) {
+	v, ok := s.lookup(name)
+	if !ok {
+		return
+	}
+	v.exported = true
+	s.set(name, v)
+}
+
+// inEnvironment names variables that came with the environment, so that an
+// assignment changes what programs see.
+func inEnvironment(name string) bool {
+	switch name {
+	case "HOME", "PATH", "PWD", "OLDPWD", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR":
+		return true
+	}
+	return false
+}
+
 func (s *scope) lookup(name string) (value, bool) {
+	outside := false // past the start of a program
 	for ; s != nil; s = s.parent {
 		if v, ok := s.vars[name]; ok {
+			if outside && !v.exported {
+				return value{}, true // unset for the program, unless its environment has it
+			}
 			return v, true
 		}
+		outside = outside || s.process
 	}
 	return value{}, false
 }

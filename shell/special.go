@@ -16,7 +16,7 @@ func (w *walker) special(i int, c Call, sp *carrier, o options, rest []Word) {
 		if o.has("x exec") {
 			w.inner(i, c, rest, nil)
 		} else {
-			w.runText(i, c, rest, Sh, w.sc.child())
+			w.runText(i, c, rest, Sh, w.sc.newProcess())
 		}
 	case "trap":
 		w.runTrap(i, c, rest)
@@ -36,15 +36,15 @@ func (w *walker) special(i int, c Call, sp *carrier, o options, rest []Word) {
 		}
 	case "at", "batch":
 		if text, ok := w.input(&c); ok {
-			w.nested(text, fixedAt(c.Span.Start), Sh, Carrier{sp.name, i, ViaStdin}, w.sc.child(), true)
+			w.nested(text, fixedAt(c.Span.Start), Sh, Carrier{sp.name, i, ViaStdin}, w.sc.newProcess(), true)
 		}
 	case "hyperfine":
 		for _, t := range append(o.values("p c prepare cleanup setup conclude"), rest...) {
-			w.runText(i, c, []Word{t}, Sh, w.sc.child())
+			w.runText(i, c, []Word{t}, Sh, w.sc.newProcess())
 		}
 	case "npx":
 		if text, ok := o.value("c call"); ok {
-			w.runText(i, c, []Word{text}, Sh, w.sc.child())
+			w.runText(i, c, []Word{text}, Sh, w.sc.newProcess())
 		}
 	case "gdb":
 		w.runAfter(i, c, args, "--args -args", "")
@@ -107,15 +107,15 @@ func (w *walker) runParallel(i int, c Call, args []Word) {
 	}
 	if len(words) == 0 {
 		for _, x := range extra { // each argument is a command
-			w.runText(i, c, []Word{x}, Sh, w.sc.child())
+			w.runText(i, c, []Word{x}, Sh, w.sc.newProcess())
 		}
 		if text, ok := w.input(&c); ok && len(extra) == 0 {
-			w.nested(text, fixedAt(c.Span.Start), Sh, Carrier{"parallel", i, ViaStdin}, w.sc.child(), true)
+			w.nested(text, fixedAt(c.Span.Start), Sh, Carrier{"parallel", i, ViaStdin}, w.sc.newProcess(), true)
 		}
 		return
 	}
 	if len(words) == 1 && strings.ContainsAny(words[0].Value, " \t;|&<>()") {
-		w.runText(i, c, words, Sh, w.sc.child())
+		w.runText(i, c, words, Sh, w.sc.newProcess())
 		return
 	}
 	all := append(words[:len(words):len(words)], extra...)
@@ -135,7 +135,7 @@ func (w *walker) runTrap(i int, c Call, rest []Word) {
 // runSu reads su and runuser: -c TEXT anywhere, also behind the user's name.
 func (w *walker) runSu(i int, c Call, o options, rest, args []Word) {
 	if text, ok := findOption(args, "-c", "--command", "--session-command"); ok {
-		w.runText(i, c, []Word{text}, Sh, w.sc.child())
+		w.runText(i, c, []Word{text}, Sh, w.sc.newProcess())
 		return
 	}
 	if o.has("u user") { // runuser -u USER [--] COMMAND
@@ -164,7 +164,7 @@ func findOption(args []Word, short string, long ...string) (Word, bool) {
 
 func (w *walker) runFlock(i int, c Call, o options, rest, args []Word) {
 	if text, ok := findOption(args, "-c", "--command"); ok {
-		w.runText(i, c, []Word{text}, Sh, w.sc.child())
+		w.runText(i, c, []Word{text}, Sh, w.sc.newProcess())
 		return
 	}
 	if len(rest) > 1 {
@@ -180,7 +180,7 @@ func (w *walker) runGit(i int, c Call, args []Word) {
 	for _, v := range o.values("c") {
 		name, text, _ := strings.Cut(v.Value, "=")
 		if strings.HasPrefix(name, "alias.") && strings.HasPrefix(text, "!") {
-			w.runText(i, c, []Word{tail(v, len(name)+2)}, Sh, w.sc.child())
+			w.runText(i, c, []Word{tail(v, len(name)+2)}, Sh, w.sc.newProcess())
 		}
 	}
 	rest := args[o.operand:]
@@ -199,18 +199,18 @@ func (w *walker) runGit(i int, c Call, args []Word) {
 				for len(words) > 0 && strings.HasPrefix(words[0].Value, "-") {
 					words = words[1:]
 				}
-				w.runText(i, c, words, Sh, w.sc.child())
+				w.runText(i, c, words, Sh, w.sc.newProcess())
 				return
 			}
 		}
 	case "rebase":
 		if text, ok := findOption(rest, "-x", "--exec"); ok {
-			w.runText(i, c, []Word{text}, Sh, w.sc.child())
+			w.runText(i, c, []Word{text}, Sh, w.sc.newProcess())
 		}
 	case "filter-branch":
 		for k, a := range rest {
 			if strings.HasSuffix(a.Value, "-filter") && k+1 < len(rest) {
-				w.runText(i, c, rest[k+1:k+2], Sh, w.sc.child())
+				w.runText(i, c, rest[k+1:k+2], Sh, w.sc.newProcess())
 			}
 		}
 	}
@@ -223,7 +223,7 @@ func (w *walker) runTmux(i int, c Call, args []Word) {
 	o := row.options(args)
 	rest := args[o.operand:]
 	if text, ok := o.value("c"); ok {
-		w.runText(i, c, []Word{text}, Sh, w.sc.child())
+		w.runText(i, c, []Word{text}, Sh, w.sc.newProcess())
 	}
 	if len(rest) == 0 {
 		return
@@ -249,7 +249,7 @@ func (w *walker) runTmux(i int, c Call, args []Word) {
 			break
 		}
 	}
-	w.runText(i, c, command, Sh, w.sc.child())
+	w.runText(i, c, command, Sh, w.sc.newProcess())
 }
 
 // runSubcommand follows `TOOL run COMMAND…` and its relatives.
@@ -270,7 +270,7 @@ func (w *walker) runSubcommand(i int, c Call, args []Word) {
 			o := opts.options(args[k+1:])
 			words := args[k+1+o.operand:]
 			if t, ok := o.value(row.text); ok {
-				w.runText(i, c, []Word{t}, Sh, w.sc.child())
+				w.runText(i, c, []Word{t}, Sh, w.sc.newProcess())
 				return
 			}
 			if row.skip > 0 {

@@ -127,7 +127,7 @@ func (b *builder) put(s string, off int, step bool) {
 		s = unhash(s)
 	}
 	b.buf = append(b.buf, s...)
-	b.any = true
+	b.any = b.any || s != ""
 	if b.text {
 		for i := range len(s) {
 			if step {
@@ -279,6 +279,9 @@ func (b *builder) tilde(s string, off int) int {
 	case strings.ContainsAny(name, "\\-*?[$'\""):
 		return 0
 	default:
+		// Somebody's home if there is such a user, else the text as it is.
+		b.missing(off)
+		b.guess = true
 		home = "/home/" + name
 	}
 	if home == "" {
