@@ -49,8 +49,9 @@ func (c *classifier) call(i int) {
 			c.addCall(savedRun, i)
 		}
 	}
-	r := reading{call: i, words: call.Words, dir: call.Dir}
-	c.program(&r)
+	r := &c.scratch
+	r.reset(i, call.Words, call.Dir)
+	c.program(r)
 	c.substituted(i)
 }
 

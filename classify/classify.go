@@ -51,6 +51,8 @@ type classifier struct {
 	vars  []heldValue
 	fed   pipeCache
 
+	scratch reading // of the call at hand; what it runs in turn has one of its own
+
 	last     int // the call whose words are in lastText
 	lastText string
 }
@@ -62,6 +64,9 @@ func (c *classifier) add(r rule, call int, sp shell.Span, words string) {
 		return
 	}
 	c.tags |= row.tag
+	if c.found == nil {
+		c.found = make([]Finding, 0, 4)
+	}
 	c.found = append(c.found, Finding{Tag: row.tag, Rule: row.id, Call: call, Span: sp, Words: words, Why: row.why})
 }
 
@@ -118,14 +123,17 @@ func sorted(f []Finding) []Finding {
 	if len(f) < 2 {
 		return f
 	}
-	slices.SortStableFunc(f, func(a, b Finding) int {
+	slices.SortFunc(f, func(a, b Finding) int {
 		switch {
 		case a.Span.Start != b.Span.Start:
 			return a.Span.Start - b.Span.Start
 		case a.Span.End != b.Span.End:
 			return a.Span.End - b.Span.End
 		}
-		return int(a.Tag) - int(b.Tag)
+		if a.Tag != b.Tag {
+			return int(a.Tag) - int(b.Tag)
+		}
+		return strings.Compare(a.Rule, b.Rule)
 	})
 	return slices.CompactFunc(f, func(a, b Finding) bool { return a.Tag == b.Tag && a.Span == b.Span })
 }

@@ -128,26 +128,43 @@ func listed(list, name string) bool {
 	return false
 }
 
-// option finds an option in a list: its full name, and its mark and effects.
+// option finds an option in a list by its name, or by the beginning of it: its
+// full name, and its mark and effects.
 func option(spec, name string, abbreviated bool) (full, how string, ok bool) {
-	for i := 0; i < len(spec); {
-		end := strings.IndexByte(spec[i:], ' ')
-		if end < 0 {
-			end = len(spec)
-		} else {
-			end += i
-		}
-		n := i
-		for n < end && spec[n] != '=' && spec[n] != '?' && spec[n] != '+' && spec[n] != '#' {
-			n++
-		}
-		switch {
-		case spec[i:n] == name:
-			return spec[i:n], spec[n:end], true
-		case abbreviated && !ok && len(name) > 1 && n-i > len(name) && spec[i:i+len(name)] == name:
-			full, how, ok = spec[i:n], spec[n:end], true
-		}
-		i = end + 1
+	if name == "" {
+		return "", "", false
 	}
-	return full, how, ok
+	begin, beginEnd := -1, 0
+	for i := 0; i < len(spec); i++ {
+		k := strings.IndexByte(spec[i:], name[0])
+		if k < 0 {
+			break
+		}
+		i += k
+		if i > 0 && spec[i-1] != ' ' || !strings.HasPrefix(spec[i:], name) {
+			continue
+		}
+		end := i + len(name)
+		if end == len(spec) || isMark(spec[end]) {
+			return spec[i:end], markOf(spec[end:]), true
+		}
+		if begin < 0 && abbreviated && len(name) > 1 {
+			for begin, beginEnd = i, end; beginEnd < len(spec) && !isMark(spec[beginEnd]); beginEnd++ {
+			}
+		}
+	}
+	if begin < 0 {
+		return "", "", false
+	}
+	return spec[begin:beginEnd], markOf(spec[beginEnd:]), true
+}
+
+func isMark(c byte) bool { return c == '=' || c == '+' || c == '?' || c == '#' || c == ' ' }
+
+// markOf is what stands before the next blank.
+func markOf(s string) string {
+	if k := strings.IndexByte(s, ' '); k >= 0 {
+		return s[:k]
+	}
+	return s
 }

@@ -44,6 +44,13 @@ const (
 	hasCode
 )
 
+// reset makes a reading ready for the words of a call. It keeps the buffers:
+// most of the work on a long script would be clearing them.
+func (r *reading) reset(call int, words []shell.Word, dir string) {
+	r.call, r.words, r.dir = call, words, dir
+	r.row, r.sub, r.name, r.subName, r.effects = nil, nil, "", "", 0
+}
+
 func (r *reading) start() {
 	r.ops, r.opts, r.dashes = r.opsBuf[:0], r.optBuf[:0], -1
 }
