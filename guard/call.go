@@ -139,8 +139,15 @@ func (k *checker) guessedText(i int, c *shell.Call, name string) {
 
 // rootShell judges what a shell of su, sudo -i or sudo -s reads.
 func (k *checker) rootShell(i int, c *shell.Call, name string) {
-	if name != "su" && !hasOption(c, "ughpCrtTUDRa", "user group", 'i', "login") && !hasOption(c, "ughpCrtTUDRa", "user group", 's', "shell") {
-		return
+	if name != "su" {
+		o := options{args: c.Args(), takes: "ughpCrtTUDRa", long: "user group", stop: true}
+		login := false
+		for a, ok := o.next(); ok && !a.operand(); a, ok = o.next() {
+			login = login || a.is('i', "login") || a.is('s', "shell")
+		}
+		if !login {
+			return
+		}
 	}
 	if i+1 < len(k.s.Calls) && carries(&k.s.Calls[i+1], i) {
 		return // it runs a command, and that reads its input

@@ -33,8 +33,9 @@ type checker struct {
 	s     *shell.Script
 	out   []Violation
 	depth int // programs around this one: python -c "os.system(…)"
-	unset int // searches of mayBeSet
+	unset unsetMemo
 	found foundMemo
+	names nameMemo
 
 	written []script // files that this text wrote
 }

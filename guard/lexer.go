@@ -18,7 +18,6 @@ type lang struct {
 	percent  bool // %w[], %x() as in Ruby
 	quoteOps bool // q(), qq(), qw(), qx() as in Perl
 	regexp   bool // /…/ may be a pattern
-	single   bool // '…' is a string with no escapes but \' and \\
 }
 
 // token is one piece of a program: an identifier, a string, or one byte.

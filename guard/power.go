@@ -62,22 +62,31 @@ func (k *checker) shadowed(c *shell.Call, name string) bool {
 			return false
 		}
 	}
-	for n := range k.s.Funcs {
-		f := &k.s.Funcs[n]
-		if f.Name == name && f.Span.Start <= c.Span.Start {
-			return !k.unsetFunction(name)
-		}
+	if k.names.name != name {
+		k.names = nameMemo{name: name, from: k.definedAt(name)}
 	}
-	return false
+	return k.names.from >= 0 && k.names.from <= c.Span.Start
 }
 
-func (k *checker) unsetFunction(name string) bool {
+// nameMemo remembers where the text defines the last function that was asked
+// for; -1 is nowhere.
+type nameMemo struct {
+	name string
+	from int
+}
+
+func (k *checker) definedAt(name string) int {
 	for j := range k.s.Calls {
 		if c := &k.s.Calls[j]; c.Name() == "unset" && hasWord(c, name) {
-			return true
+			return -1 // it may be the program again
 		}
 	}
-	return false
+	for n := range k.s.Funcs {
+		if k.s.Funcs[n].Name == name {
+			return k.s.Funcs[n].Span.Start
+		}
+	}
+	return -1
 }
 
 func firstOperand(c *shell.Call) string {

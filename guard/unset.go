@@ -39,7 +39,7 @@ func (k *checker) unsetRoot(i int, w *shell.Word) bool {
 	}
 	// The word must be the variables and then the slash: a word that ends in
 	// an unknown is not meant, and braces make several words of one source.
-	src := strings.NewReplacer(`"`, "", `\`, "").Replace(k.s.Slice(w.Span))
+	src := strings.ReplaceAll(strings.ReplaceAll(k.s.Slice(w.Span), `"`, ""), `\`, "")
 	for _, name := range w.Vars {
 		switch {
 		case name[0] >= '0' && name[0] <= '9' || name[0] == '@' || name[0] == '*':
@@ -78,43 +78,80 @@ func (k *checker) noParameters(c *shell.Call) bool {
 	return false
 }
 
-// maxUnset bounds the search for what may set a variable. Words beyond it are
-// taken as unset.
+// maxUnset bounds the searches for what may set a variable, one for each name.
+// Names beyond it are taken as unset.
 const maxUnset = 100
+
+// unsetMemo remembers where a script gives values that the reader cannot see:
+// by sourcing a file, or for one name by a test. -1 is nowhere.
+type unsetMemo struct {
+	searched bool
+	opaque   int // source, ., set -u
+	evals    int
+
+	name     string
+	tested   int
+	searches int
+}
 
 // mayBeSet reports whether something before call i gives the variable a value
 // that the reader cannot see, tests it, or stops the shell when it is unset.
 func (k *checker) mayBeSet(i int, name string) bool {
-	if k.unset++; k.unset > maxUnset {
-		return false
+	m := &k.unset
+	if !m.searched {
+		*m = unsetMemo{searched: true, opaque: k.firstCall(setsUnseen), evals: k.firstCall(isEval), tested: -1}
 	}
-	for j := range k.s.Calls[:i] {
-		c := &k.s.Calls[j]
-		switch c.Name() {
-		case "source", ".":
-			return true
-		case "eval":
-			if !carries(&k.s.Calls[i], j) {
-				return true
-			}
-		case "set":
-			if setsNounset(c.Args()) {
-				return true
-			}
-		case "[", "test":
-			for n := range c.Words {
-				if listedIn(c.Words[n].Vars, name) {
-					return true
-				}
-			}
-		}
+	if m.opaque >= 0 && m.opaque < i || m.evals >= 0 && m.evals < i && !carries(&k.s.Calls[i], m.evals) {
+		return true
 	}
 	for _, by := range k.s.Calls[i].Carriers { // bash -u -c …
 		if by.Via == shell.ViaText && setsNounset(k.at(by.Call).Args()) {
 			return true
 		}
 	}
-	return testedBefore(k.s.Text[:min(k.s.Calls[i].Span.Start, len(k.s.Text))], name)
+	if m.name != name {
+		if m.searches++; m.searches > maxUnset {
+			return false
+		}
+		m.name, m.tested = name, k.firstCall(func(c *shell.Call) bool { return tests(c, name) })
+	}
+	if m.tested >= 0 && m.tested < i {
+		return true
+	}
+	return k.testedBefore(i, name)
+}
+
+func (k *checker) firstCall(is func(*shell.Call) bool) int {
+	for j := range k.s.Calls {
+		if is(&k.s.Calls[j]) {
+			return j
+		}
+	}
+	return -1
+}
+
+func setsUnseen(c *shell.Call) bool {
+	switch c.Name() {
+	case "source", ".":
+		return true
+	case "set":
+		return setsNounset(c.Args())
+	}
+	return false
+}
+
+func isEval(c *shell.Call) bool { return c.Name() == "eval" }
+
+func tests(c *shell.Call, name string) bool {
+	if n := c.Name(); n != "[" && n != "test" {
+		return false
+	}
+	for n := range c.Words {
+		if listedIn(c.Words[n].Vars, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // carries reports whether call j is a carrier of c.
@@ -144,20 +181,21 @@ func setsNounset(args []shell.Word) bool {
 }
 
 // testedBefore looks for [[ -n $name ]] and its kin, which are no calls.
-func testedBefore(text, name string) bool {
+func (k *checker) testedBefore(i int, name string) bool {
+	text := k.s.Text[:min(k.s.Calls[i].Span.Start, len(k.s.Text))]
 	for {
-		open := strings.Index(text, "[[ ")
+		open := strings.LastIndex(text, "[[ ") // the nearest is the likeliest
 		if open < 0 {
 			return false
 		}
-		text = text[open+3:]
-		inside := text
-		if end := strings.Index(text, " ]]"); end >= 0 {
-			inside = text[:end]
+		inside := text[open+3:]
+		if end := strings.Index(inside, " ]]"); end >= 0 {
+			inside = inside[:end]
 		}
 		if strings.Contains(inside, "$"+name) || strings.Contains(inside, "${"+name) || strings.Contains(inside, "-v "+name) {
 			return true
 		}
+		text = text[:open]
 	}
 }
 
