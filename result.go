@@ -19,8 +19,9 @@ type Record struct {
 	Guard      string            `json:"guard"` // "block" until the command was read
 	Findings   int               `json:"findings"`
 	Violations []violationJSON   `json:"violations,omitempty"`
-	Unread     string            `json:"unread,omitempty"` // why the text was not read as a whole
-	Removed    []string          `json:"removed_env"`      // names only
+	Unread     string            `json:"unread,omitempty"`     // why the text was not read as a whole
+	Removed    []string          `json:"removed_env"`          // names only
+	Unenforced []string          `json:"unenforced,omitempty"` // asked for, and not given
 	Error      string            `json:"error,omitempty"`
 	// NewGaps says that this set of gaps was not seen before in this workspace.
 	NewGaps bool `json:"-"`
@@ -46,7 +47,7 @@ func newResult(o Options) Result {
 	return Result{
 		Result: sandbox.Result{Backend: o.Backend, Enforced: []sandbox.Control{}},
 		Record: Record{
-			Version: Version(), Network: o.Network.String(), Required: required,
+			Version: Version(), Network: o.Network.String(), Required: required, Unenforced: o.Unenforced,
 			Tags: []string{}, Guard: "block", Removed: []string{},
 		},
 	}

@@ -40,6 +40,10 @@ type Options struct {
 	AcceptGaps    []sandbox.Control // missing controls that do not refuse a run
 	AllowUnparsed bool              // run text that could not be read as a whole
 
+	// Unenforced names what the caller asked for in words that this build has
+	// no control for. It stands in each Result, so that it is not taken for done.
+	Unenforced []string
+
 	// Supervisor says that this process exists for one run only: see
 	// sandbox.Profile. An embedding program leaves it false.
 	Supervisor bool

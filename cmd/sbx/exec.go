@@ -174,6 +174,8 @@ func (c *execCall) remark(s *streams, r sbx.Result) {
 		s.say("error", c.program()+": not executable")
 	case r.Ending == sandbox.TimedOut && !c.wrapping:
 		s.say("error", "the time limit of "+c.timeout.String()+" is over")
+	case len(r.Unenforced) > 0 && !c.wrapping:
+		s.say("hint", "not enforced by backend "+r.Backend+": "+strings.Join(r.Unenforced, ", "))
 	case r.NewGaps && (!c.wrapping || isTerminal(s.err)):
 		s.say("hint", "not enforced here: "+gapList(r.Gaps)+" (sbx exec --dry-run says why; this is told once)")
 	}

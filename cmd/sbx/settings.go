@@ -30,6 +30,7 @@ func (c *execCall) settings() (sbx.Options, error) {
 	if o.Backend == "" {
 		o.Backend = file.Backend
 	}
+	o.Unenforced = unenforced(over)
 	o.Secrets = secretsenv.Policy{References: file.References, Vault: file.VaultEnv, Expose: file.ExposeEnv}
 	for _, paths := range [...]list{c.write, c.read, c.hide} {
 		if err := paths.absolute(); err != nil {
@@ -58,6 +59,18 @@ func (c *execCall) settings() (sbx.Options, error) {
 		return o, err
 	}
 	return o, nil
+}
+
+// unenforced names the limits that a runtime asked for and that no backend of
+// this build can give. Left unsaid they would be taken for done.
+func unenforced(over config.Overrides) []string {
+	var names []string
+	for _, limit := range [...]struct{ name, value string }{{"PEPE_SANDBOX_MEM", over.Memory}, {"PEPE_SANDBOX_CPUS", over.CPUs}} {
+		if limit.value != "" {
+			names = append(names, limit.name)
+		}
+	}
+	return names
 }
 
 // workspaceOrHere is the directory of the call: a person's is the current one.
