@@ -230,7 +230,7 @@ func (c *classifier) cloud(r *reading, s special) {
 	}
 	for n := range r.ops {
 		switch v := r.op(n); v {
-		case "delete", "destroy", "apps:destroy", "remove", "purge":
+		case "delete", "destroy", "apps:destroy", "purge":
 			c.addCall(deleteObjects, r.call)
 			return
 		case "print-access-token", "print-identity-token", "get-access-token", "token":

@@ -45,8 +45,7 @@ func (c *classifier) touchesFiles(r *reading, s special) bool {
 		c.formats(r)
 	case patchCommand:
 		if _, ok := r.value("d directory"); ok {
-			here := shell.Word{Value: ".", Prefix: ".", Literal: true, Span: c.s.Calls[r.call].Span}
-			c.changed(r.call, &here, r.dir)
+			c.here(r)
 		}
 	case sdCommand:
 		if len(r.ops) > 2 {
@@ -71,6 +70,8 @@ func (c *classifier) touchesFiles(r *reading, s special) bool {
 			c.addCall(writeExtract, r.call)
 			if d, ok := r.value("D directory"); ok {
 				c.path(r, 'w', &d)
+			} else if r.has("i extract") {
+				c.here(r)
 			}
 			if r.has("p pass-through") && len(r.ops) > 0 {
 				c.path(r, 'w', &r.words[r.ops[0]])
@@ -118,6 +119,13 @@ func (c *classifier) touchesFiles(r *reading, s special) bool {
 		return false
 	}
 	return true
+}
+
+// here notes that files are made in the directory that the command runs in.
+func (c *classifier) here(r *reading) {
+	if r.dir != "" && c.absolute(r.dir) == outside {
+		c.add(writeOutside, r.call, c.s.Calls[r.call].Span, r.dir)
+	}
 }
 
 func (c *classifier) everyOperand(r *reading, role byte) {
@@ -278,9 +286,8 @@ func (c *classifier) tar(r *reading) {
 		}
 		if moved {
 			c.path(r, 'w', &dir)
-		} else if r.dir != "" {
-			here := shell.Word{Value: ".", Prefix: ".", Literal: true, Span: c.s.Calls[r.call].Span}
-			c.path(r, 'w', &here)
+		} else {
+			c.here(r)
 		}
 	case r.has("t list d diff compare test-label"):
 		if named {
@@ -351,6 +358,8 @@ func (c *classifier) unzip(r *reading) {
 	}
 	if ok {
 		c.path(r, 'w', &d)
+	} else {
+		c.here(r)
 	}
 }
 
@@ -386,11 +395,16 @@ func (c *classifier) sevenZip(r *reading) {
 			return
 		}
 		c.addCall(writeExtract, r.call)
+		named := false
 		for k := range r.words {
 			if v := r.words[k].Value; strings.HasPrefix(v, "-o") && v != "-o+" && v != "-o-" {
 				d := tail(r.words[k], 2)
 				c.path(r, 'w', &d)
+				named = true
 			}
+		}
+		if !named {
+			c.here(r)
 		}
 		if n := len(r.ops); r.name == "unrar" && n > 2 && strings.HasSuffix(r.op(n-1), "/") {
 			c.path(r, 'w', &r.words[r.ops[n-1]])
@@ -428,6 +442,7 @@ func (c *classifier) jar(r *reading) {
 	case r.has("x extract"):
 		c.path(r, 'r', &f)
 		c.addCall(writeExtract, r.call)
+		c.here(r)
 	case r.has("t list"):
 		c.path(r, 'r', &f)
 	case r.has("c create u update"):

@@ -81,6 +81,12 @@ func (c *classifier) find(r *reading) {
 			c.list(r.call, w, r.dir)
 		}
 	}
+	switch {
+	case act && len(roots) == 0:
+		c.here(r)
+	case len(roots) == 0:
+		c.look(r)
+	}
 	if act {
 		c.addCall(deleteOption, r.call)
 	}
@@ -127,6 +133,9 @@ func (c *classifier) findActions(r *reading) bool {
 
 // fd reads the search paths of fd.
 func (c *classifier) fd(r *reading) {
+	if len(r.ops) < 2 {
+		c.look(r)
+	}
 	if r.has("x X exec exec-batch") {
 		for k := range r.words { // its operands are those of the command
 			if v := r.words[k].Value; v == "-x" || v == "-X" || v == "--exec" || v == "--exec-batch" {

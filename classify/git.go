@@ -50,7 +50,7 @@ var gitSubs = []program{
 	{name: "merge", sets: []rule{writeTree}, args: "-", does: gitSequence, opts: "m= F=< file=< s= strategy= X= strategy-option= into-name= S? gpg-sign? abort+ continue+ quit+ cleanup="},
 	{name: "rebase", sets: []rule{writeTree}, args: "-", does: gitSequence, opts: "x= exec= onto= s= strategy= X= strategy-option= S? keep-base+ empty= C= whitespace="},
 	{name: "cherry-pick revert", sets: []rule{writeTree}, args: "-", does: gitSequence, opts: "m= mainline= s= strategy= X= strategy-option= S? cleanup="},
-	{name: "apply", does: gitApply, args: "r", opts: "check+~ stat+~ numstat+~ summary+~ cached+~ directory= p= C= exclude= include= whitespace= build-fake-ancestor=>"},
+	{name: "apply", does: gitApply, args: "r", opts: "check+ stat+ numstat+ summary+ cached+ apply+ directory= p= C= exclude= include= whitespace= build-fake-ancestor=>"},
 	{name: "am", sets: []rule{writeTree}, args: "r", opts: "directory= p= C= exclude= include= whitespace= patch-format= S? exec="},
 	{name: "mv", sets: []rule{writeTree}, args: "m$w", opts: "n+~ dry-run+~ f+ k+ v+"},
 	{name: "worktree", subs: []program{

@@ -57,7 +57,7 @@ func (c *classifier) git(r *reading, s special) {
 			c.addCall(writeTree, r.call)
 		}
 	case gitSequence, gitApply:
-		if s == gitApply {
+		if s == gitApply && (!r.has("check stat numstat summary cached") || r.has("apply")) {
 			c.addCall(writeTree, r.call)
 		}
 	case gitReadTree:
@@ -89,6 +89,9 @@ func (c *classifier) git(r *reading, s special) {
 	case gitFormatPatch:
 		if !r.has("stdout") {
 			c.addCall(writeFile, r.call)
+			if !r.has("o output-directory") {
+				c.here(r)
+			}
 		}
 	case gitBundle:
 		if r.op(0) == "create" && len(r.ops) > 1 {
@@ -107,6 +110,23 @@ func (c *classifier) git(r *reading, s special) {
 				c.path(r, 'r', &r.words[k])
 			}
 		}
+	}
+}
+
+// gitPlace notes that the repository itself lies outside: git -C ../x status
+// reads it, git -C ../x clean -f changes it.
+func (c *classifier) gitPlace(r *reading, from int) {
+	if r.dir == "" || c.absolute(r.dir) != outside {
+		return
+	}
+	by := readOutside
+	for i := from; i < len(c.found); i++ {
+		if id := c.found[i].Rule; id == rules[writeTree].id || id == rules[deleteWork].id {
+			by = writeOutside
+		}
+	}
+	if by == writeOutside || r.has("C git-dir work-tree") {
+		c.add(by, r.call, c.s.Calls[r.call].Span, r.dir)
 	}
 }
 

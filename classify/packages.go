@@ -142,7 +142,7 @@ var packages = []program{
 }
 
 var npmSubs = []program{
-	{name: "install i in ins add ci clean-install install-test it update up upgrade outdated audit publish view info show search login logout adduser whoami ping dist-tag dedupe exec-remote owner deprecate unpublish token org team stars isntall", sets: []rule{netPackages}, opts: "prefix= registry= tag= dry-run+ w= workspace= loglevel= omit= offline+ package-lock-only+"},
+	{name: "install i in ins add ci clean-install install-ci-test cit install-test it update up upgrade outdated audit publish view info show search login logout adduser whoami ping dist-tag dedupe exec-remote owner deprecate unpublish token org team stars isntall", sets: []rule{netPackages}, opts: "prefix= registry= tag= dry-run+ w= workspace= loglevel= omit= offline+ package-lock-only+"},
 	{name: "create init innit", does: npmInit, style: posix, opts: "y+ yes+ w= workspace= scope="},
 	{name: "exec x", does: packageRunner, style: posix, opts: "p= package= c= call= w= workspace= y+ yes+ no+"},
 	{name: "cache", subs: []program{{name: "clean", args: "-", opts: "force+ f+"}, {name: "*", args: "-"}}},

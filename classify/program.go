@@ -112,6 +112,7 @@ func (c *classifier) apply(r *reading) {
 		}
 		return
 	}
+	from := len(c.found)
 	for _, by := range r.row.sets {
 		c.addCall(by, r.call)
 	}
@@ -129,6 +130,9 @@ func (c *classifier) apply(r *reading) {
 	c.special(r)
 	if roles := r.roles(); roles != "" {
 		c.operands(r, roles)
+	}
+	if r.row.does == gitCommand {
+		c.gitPlace(r, from)
 	}
 }
 
@@ -249,6 +253,9 @@ func (c *classifier) operands(r *reading, roles string) {
 			last = 0
 		}
 	}
+	if len(r.ops) == 0 && roles == "l" && !c.s.Calls[r.call].More {
+		c.look(r) // ls, du and tree look at where they are
+	}
 	for n, k := range r.ops {
 		role := roles[min(n, len(roles)-1)]
 		if last != 0 && n == len(r.ops)-1 && n > 0 {
@@ -296,6 +303,13 @@ func (c *classifier) pathAt(r *reading, role byte, w *shell.Word) {
 		c.changed(r.call, w, r.dir)
 	case 'c':
 		c.code(r, w)
+	}
+}
+
+// look notes that a program without operands looks at a directory outside.
+func (c *classifier) look(r *reading) {
+	if r.dir != "" && c.absolute(r.dir) == outside {
+		c.add(readOutside, r.call, c.s.Calls[r.call].Span, r.dir)
 	}
 }
 

@@ -105,6 +105,8 @@ func (c *classifier) curl(r *reading) {
 	}
 	if d, ok := r.value("output-dir"); ok && named > 0 {
 		c.path(r, 'w', &d)
+	} else if r.has("O remote-name remote-name-all") {
+		c.here(r)
 	}
 	for _, k := range r.ops {
 		w := r.words[k]
@@ -162,8 +164,7 @@ func (c *classifier) wget(r *reading) {
 		c.path(r, 'w', &w)
 		dir = w.Value
 	} else {
-		here := shell.Word{Value: ".", Prefix: ".", Literal: true, Span: c.s.Calls[r.call].Span}
-		c.changed(r.call, &here, r.dir)
+		c.here(r)
 	}
 	for _, k := range r.ops {
 		c.saveURL(r, &r.words[k], dir)
@@ -394,6 +395,9 @@ func (c *classifier) sshKeygen(r *reading) {
 // aws reads the service and its verb.
 func (c *classifier) aws(r *reading) {
 	service, verb := r.op(0), r.op(1)
+	if n := len(r.ops); n > 0 && r.op(n-1) == "help" {
+		return
+	}
 	if service != "configure" && service != "help" && verb != "help" && service != "" {
 		c.addCall(netService, r.call)
 	}
@@ -408,7 +412,7 @@ func (c *classifier) aws(r *reading) {
 		case "rm", "rb":
 			c.addCall(deleteObjects, r.call)
 		case "cp", "sync", "mv":
-			if r.has("delete") || verb == "mv" {
+			if r.has("delete") {
 				c.addCall(deleteOption, r.call)
 			}
 			ops := r.ops[2:min(4, len(r.ops))]
