@@ -14,10 +14,10 @@ type DeniedError struct {
 
 func (e *DeniedError) Error() string {
 	if len(e.Violations) == 0 {
-		return "the command by guard"
+		return "the command is refused by guard"
 	}
 	v := e.Violations[0]
-	s := fmt.Sprintf("%q by guard rule %s: %s", v.Words, v.Rule, v.Reason)
+	s := fmt.Sprintf("%q is refused by guard rule %s: %s", v.Words, v.Rule, v.Reason)
 	if v.Instead != "" {
 		s += "; instead: " + v.Instead
 	}

@@ -41,7 +41,7 @@ func Example_shellTool() {
 		var out bytes.Buffer
 		result, err := engine.Run(ctx, sbx.Request{Text: command, Stdout: &out, Stderr: &out, Timeout: time.Minute})
 		if err != nil {
-			return "refused: " + err.Error()
+			return "not run: " + err.Error()
 		}
 		return fmt.Sprintf("exit status %d\n%s", result.ExitCode, out.String())
 	}
