@@ -16,9 +16,7 @@ func (c *classifier) administers(r *reading, s special) {
 		}
 		c.containerExec(r)
 	case dockerRun:
-		if len(r.ops) > 1 {
-			c.elsewhere(r, r.words[r.ops[1]:])
-		}
+		c.containerRun(r)
 	case dockerCopy:
 		c.dockerCopy(r)
 	case dockerBuild:
@@ -161,6 +159,19 @@ func (c *classifier) containerExec(r *reading) {
 	}
 }
 
+// containerRun: the first operand names the image, what follows is the command
+// or, with --entrypoint, its arguments.
+func (c *classifier) containerRun(r *reading) {
+	var words []shell.Word
+	if w, ok := r.value("entrypoint"); ok {
+		words = append(words, w)
+	}
+	if len(r.ops) > 1 {
+		words = append(words, r.words[r.ops[1]:]...)
+	}
+	c.elsewhere(r, words)
+}
+
 // dockerCopy copies between this machine and a container (NAME:PATH).
 func (c *classifier) dockerCopy(r *reading) {
 	n := len(r.ops)
@@ -183,7 +194,7 @@ func (c *classifier) kubeFiles(r *reading) {
 			return
 		}
 	}
-	if r.subName == "get" && (strings.HasPrefix(r.op(0), "secret")) {
+	if r.subName == "get" && strings.HasPrefix(r.op(0), "secret") {
 		if w, ok := r.value("o output"); ok && w.Value != "wide" && w.Value != "name" {
 			c.addCall(secretPrinted, r.call)
 		}
@@ -225,12 +236,12 @@ func (c *classifier) cloud(r *reading, s special) {
 		}
 		return
 	}
-	if s != cloudVerbs && !listed("completion help version config alias configure info extension cheat-sheet", r.op(0)) && len(r.ops) > 0 && (s != ghCommand || r.op(0)+" "+r.op(1) != "auth token") {
+	if s != cloudVerbs && !listed("completion help version config alias configure info", r.op(0)) && len(r.ops) > 0 && (s != ghCommand || r.op(0)+" "+r.op(1) != "auth token") {
 		c.addCall(netService, r.call)
 	}
 	for n := range r.ops {
 		switch v := r.op(n); v {
-		case "delete", "destroy", "apps:destroy", "purge":
+		case "delete", "destroy", "apps:destroy", "purge", "rm", "rb":
 			c.addCall(deleteObjects, r.call)
 			return
 		case "print-access-token", "print-identity-token", "get-access-token", "token":
@@ -299,6 +310,10 @@ func (c *classifier) databaseText(r *reading, w *shell.Word) {
 			}
 		}
 	}
+	if k := strings.Index(low, " to '"); k > 0 && strings.HasPrefix(low, `\copy`) {
+		name, _, _ := strings.Cut(v[k+len(" to '"):], "'")
+		c.path(r, 'w', &shell.Word{Value: name, Prefix: name, Literal: true, Span: w.Span})
+	}
 	if rest, ok := strings.CutPrefix(v, ".read "); ok {
 		c.path(r, 'r', &shell.Word{Value: rest, Prefix: rest, Literal: true, Span: w.Span})
 	}
@@ -335,7 +350,7 @@ func (c *classifier) environment(r *reading, s special) {
 		}
 	case psCommand:
 		if len(r.ops) > 0 {
-			if v := r.op(0); len(v) < 7 && strings.Contains(v, "e") && strings.Trim(v, "axuewwfljsv") == "" {
+			if v := r.op(0); len(v) < 7 && strings.Contains(v, "e") && strings.Trim(v, "axuewfljsv") == "" {
 				c.addCall(secretEnvironment, r.call)
 			}
 		}

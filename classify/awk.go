@@ -9,7 +9,7 @@ import (
 // awkCommand reads the programs of awk: the first operand, or -e.
 func (c *classifier) awkCommand(r *reading) {
 	for _, o := range r.opts {
-		if o.word >= 0 && (listed("e source", o.name)) {
+		if o.word >= 0 && listed("e source", o.name) {
 			w := r.word(o)
 			c.awkProgram(r, &w)
 		}

@@ -23,7 +23,7 @@ var cloud = []program{
 	{name: "heroku", does: cloudVerbs, sets: []rule{netService}},
 	{name: "hub", like: "gh"},
 	{name: "linode-cli", like: "hcloud"},
-	{name: "mc", does: s3Command, sets: []rule{netService}},
+	{name: "mc", does: cloudVerbs, sets: []rule{netService}},
 	{name: "netlify", sets: []rule{netService}},
 	{name: "op", does: secretStore, sets: []rule{netService}},
 	{name: "packer", subs: []program{{name: "build init", sets: []rule{netService}}, {name: "fmt", does: formats, opts: "check+~ diff+", style: single}, {name: "*", args: "-"}}},

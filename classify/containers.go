@@ -51,7 +51,7 @@ var dockerSubs = []program{
 	{name: "build", does: dockerBuild, args: "-", opts: buildOptions},
 	{name: "buildx", subs: []program{{name: "build bake", does: dockerBuild, args: "-", opts: buildOptions + " push+n"}, {name: "prune rm", sets: []rule{deleteObjects}}, {name: "*", args: "-"}}},
 	{name: "builder image container volume network system context config secret manifest machine pod buildkit plugin", subs: []program{
-		{name: "prune rm remove delete", sets: []rule{deleteObjects}},
+		{name: "prune rm remove delete reset", sets: []rule{deleteObjects}},
 		{name: "run", does: dockerRun, style: posix, opts: dockerRunning},
 		{name: "create", args: "-", opts: "privileged+s"},
 		{name: "exec", does: containerExec, style: posix, opts: "privileged+s d+ detach+ detach-keys= e= env= env-file=< i+ interactive+ t+ tty+ u= user= w= workdir="},

@@ -9,13 +9,11 @@ import (
 // vim reads the commands that -c, --cmd, + and standard input give to vi, ex
 // and vim.
 func (c *classifier) vim(r *reading) {
-	batch := false
 	writes := false
 	for i := range r.opts {
 		o := &r.opts[i]
 		if o.word >= 0 && (o.name == "c" || o.name == "cmd") {
 			w := r.word(*o)
-			batch = true
 			writes = c.exCommand(r, &w) || writes
 		}
 	}
@@ -43,7 +41,6 @@ func (c *classifier) vim(r *reading) {
 		r.effects |= inPlace
 		c.addCall(writeInPlace, r.call)
 	}
-	_ = batch
 }
 
 // exCommand judges a line of ex commands, and reports whether the file is

@@ -34,6 +34,9 @@ func (c *classifier) elsewhere(r *reading, words []shell.Word) {
 		} else {
 			text.WriteString(words[i].Value)
 		}
+		if !words[i].Literal {
+			text.WriteString(`"${_}"`) // what is not known here is not known there
+		}
 	}
 	s := shell.Parse(text.String(), shell.Sh)
 	in := classifier{s: s, mask: elsewhereTags, depth: c.depth + 1, last: -1}

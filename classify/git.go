@@ -10,7 +10,8 @@ var gitTools = []program{
 	{name: "hg", subs: []program{
 		{name: "clone pull push fetch incoming outgoing in out", sets: []rule{netRepository}, opts: "e=! ssh=! remotecmd=! r= b="},
 		{name: "update up checkout co revert merge rebase graft import backout", sets: []rule{writeTree}},
-		{name: "purge clean", sets: []rule{deleteWork}}, {name: "remove rm", sets: []rule{deleteWork}},
+		{name: "purge clean", sets: []rule{deleteWork}},
+		{name: "remove rm", sets: []rule{deleteWork}},
 	}},
 	{name: "jj", subs: []program{{name: "git", sets: []rule{netRepository}}, {name: "abandon restore new edit squash", sets: []rule{writeTree}}}},
 	{name: "lfs", subs: []program{{name: "pull fetch push clone", sets: []rule{netRepository}}}},

@@ -50,7 +50,12 @@ var packages = []program{
 	{name: "dnf", opts: "c=< config=< x= exclude= enablerepo= disablerepo= installroot= releasever= setopt= y+ q+ assumeno+ C+ d= e=", subs: []program{{name: "install update upgrade makecache check-update download search reinstall groupinstall builddep copr distro-sync localinstall module swap", sets: []rule{netPackages}, opts: "c=< x= exclude= enablerepo= disablerepo= installroot= releasever= setopt= destdir=w downloaddir=w"}, {name: "*", args: "-"}}},
 	{name: "dnf5", like: "dnf"},
 	{name: "dotnet", subs: []program{
-		{name: "restore", sets: []rule{netPackages}}, {name: "tool workload", subs: []program{{name: "install update restore", sets: []rule{netPackages}}, {name: "*", args: "-"}}}, {name: "add", does: dotnetAdd}, {name: "new", sets: []rule{writeFile}, args: "-", opts: "o=w output=w n= l+~ list+~"}, {name: "nuget", args: "-"}, {name: "clean", sets: []rule{deleteFiles}},
+		{name: "restore", sets: []rule{netPackages}},
+		{name: "tool workload", subs: []program{{name: "install update restore", sets: []rule{netPackages}}, {name: "*", args: "-"}}},
+		{name: "add", does: dotnetAdd},
+		{name: "new", sets: []rule{writeFile}, args: "-", opts: "o=w output=w n= l+~ list+~"},
+		{name: "nuget", args: "-"},
+		{name: "clean", sets: []rule{deleteFiles}},
 		{name: "format", does: formats, opts: "verify-no-changes+~"},
 		{name: "*", args: "-", opts: "o=o output=o"},
 	}},

@@ -214,6 +214,11 @@ func (c *classifier) optionValue(r *reading, effect byte, w *shell.Word) {
 }
 
 func (c *classifier) formFile(r *reading, w shell.Word) {
+	if strings.HasPrefix(w.Value, `"`) { // curl undoes these quotes
+		w = tail(w, 1)
+		w.Value = strings.TrimSuffix(w.Value, `"`)
+		w.Prefix = strings.TrimSuffix(w.Prefix, `"`)
+	}
 	if k := strings.IndexByte(w.Value, ';'); k >= 0 {
 		w.Value = w.Value[:k]
 		w.Prefix = w.Prefix[:min(k, len(w.Prefix))]

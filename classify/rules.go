@@ -124,3 +124,19 @@ var rules = [...]ruleRow{
 	unknownProgram:     {"unknown-program", UnknownTag, "the program's name is only known when it runs"},
 	unknownText:        {"unknown-text", UnknownTag, "part of the text could not be read"},
 }
+
+// Rule is one rule as people read it.
+type Rule struct {
+	ID  string `json:"id"`
+	Tag string `json:"tag"`
+	Why string `json:"why"`
+}
+
+// Rules lists every rule, grouped by tag.
+func Rules() []Rule {
+	list := make([]Rule, 0, len(rules)-1)
+	for _, r := range rules[1:] {
+		list = append(list, Rule{r.id, r.tag.String(), r.why})
+	}
+	return list
+}

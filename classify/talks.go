@@ -18,6 +18,7 @@ func (c *classifier) talks(r *reading, s special) bool {
 	case remoteCopy:
 		c.remoteCopy(r)
 	case sftpCommand:
+		c.sshOptions(r)
 		if n := len(r.ops); n > 1 {
 			c.path(r, 'w', &r.words[r.ops[n-1]])
 			c.addCall(writeFile, r.call)
@@ -173,22 +174,7 @@ func (c *classifier) wget(r *reading) {
 
 // ssh runs its operands behind the host as text of the remote shell.
 func (c *classifier) ssh(r *reading) {
-	for _, o := range r.opts {
-		if o.word < 0 || o.name != "o" {
-			continue
-		}
-		w := r.word(o)
-		name := strings.ToLower(w.Value)
-		for _, p := range [...]string{"proxycommand", "localcommand", "knownhostscommand", "permitlocalcommand=yes", "pkcs11provider", "securitykeyprovider", "xauthlocation"} {
-			if strings.HasPrefix(name, p) && !strings.HasSuffix(name, "none") {
-				c.add(optionProgram, r.call, w.Span, w.Value)
-			}
-		}
-		if strings.HasPrefix(name, "identityfile=") {
-			f := tail(w, len("identityfile="))
-			c.list(r.call, &f, r.dir)
-		}
-	}
+	c.sshOptions(r)
 	if r.has("G V Q O") || len(r.ops) == 0 {
 		return
 	}
@@ -205,6 +191,26 @@ func (c *classifier) ssh(r *reading) {
 	}
 }
 
+// sshOptions reads -o NAME=VALUE of ssh, scp and sftp: some values are run.
+func (c *classifier) sshOptions(r *reading) {
+	for _, o := range r.opts {
+		if o.word < 0 || o.name != "o" {
+			continue
+		}
+		w := r.word(o)
+		name := strings.ToLower(w.Value)
+		for _, p := range [...]string{"proxycommand", "localcommand", "knownhostscommand", "permitlocalcommand=yes", "pkcs11provider", "securitykeyprovider", "xauthlocation"} {
+			if strings.HasPrefix(name, p) && !strings.HasSuffix(name, "none") {
+				c.add(optionProgram, r.call, w.Span, w.Value)
+			}
+		}
+		if strings.HasPrefix(name, "identityfile=") {
+			f := tail(w, len("identityfile="))
+			c.list(r.call, &f, r.dir)
+		}
+	}
+}
+
 // remoteOperand reports whether an operand is HOST:PATH, as scp and rsync read
 // it: a colon before any slash.
 func remoteOperand(v string) bool {
@@ -218,6 +224,9 @@ func remoteOperand(v string) bool {
 
 // remoteCopy reads rsync and scp: the last operand is the target.
 func (c *classifier) remoteCopy(r *reading) {
+	if r.name != "rsync" {
+		c.sshOptions(r)
+	}
 	ops := r.ops
 	idle := r.effects&dry != 0 && !r.has("n dry-run")
 	if idle {
@@ -241,7 +250,9 @@ func (c *classifier) remoteCopy(r *reading) {
 		switch {
 		case remoteOperand(w.Value):
 		case target && r.effects&dry == 0 && !r.has("list-only"):
-			c.addCall(writeFile, r.call)
+			if _, at := c.locate(w, r.dir); at != nowhere {
+				c.addCall(writeFile, r.call)
+			}
 			c.path(r, 'w', w)
 			if remote {
 				c.saveCopies(r, ops[:n-1], w)
@@ -336,6 +347,10 @@ func (c *classifier) objectStore(r *reading, ops []int) {
 		switch r.words[ops[0]].Value {
 		case "rm", "rb", "del", "delete":
 			c.addCall(deleteObjects, r.call)
+		case "rsync", "sync":
+			if r.has("d delete-removed") {
+				c.addCall(deleteOption, r.call)
+			}
 		}
 	}
 	for n, k := range ops {

@@ -19,8 +19,10 @@ var textTools = []program{
 	{name: "clang-format", args: "r", opts: "i+* style= assume-filename= fallback-style= lines= length= offset= files=<", style: single, does: fixes},
 	{name: "cloc", args: "r"},
 	{name: "dart", subs: []program{
-		{name: "format", does: formats, args: "w", opts: "o= output= set-exit-if-changed+"}, {name: "fix", opts: "apply+w n+~ dry-run+~"},
-		{name: "pub", sets: []rule{netPackages}}, {name: "run test analyze compile", args: "-"},
+		{name: "format", does: formats, args: "w", opts: "o= output= set-exit-if-changed+"},
+		{name: "fix", opts: "apply+w n+~ dry-run+~"},
+		{name: "pub", sets: []rule{netPackages}},
+		{name: "run test analyze compile", args: "-"},
 	}},
 	{name: "dos2unix", args: "w", sets: []rule{writeInPlace}, opts: "n+ newfile+ c= convmode= i? info?~"},
 	{name: "eslint", args: "r", opts: "fix+* fix-dry-run+ c=< config=< ext= f= format= o=> output-file=> max-warnings= rule= plugin= parser= cache-location= ignore-path= ignore-pattern= no-eslintrc+", does: fixes},
