@@ -85,7 +85,7 @@ func startsSimple(text string, s *shell.Script) bool {
 	}
 	switch c.Name() {
 	case "", "alias", "cd", "chdir", "pushd", "popd", "set", "shift", "unset", "read", "exec", "builtin", "printf", "trap", "eval", "source", ".",
-		"history", "command", "mapfile", "readarray", "getopts", "let", "time", "export", "complete", "declare":
+		"history", "command", "test", "mapfile", "readarray", "getopts", "let", "time", "export", "complete", "declare":
 		return false
 	}
 	return true

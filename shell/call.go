@@ -9,22 +9,31 @@ import (
 // call reads a simple command.
 func (w *walker) call(cmd *syntax.CallExpr, s *syntax.Stmt) {
 	c := Call{Span: w.callSpan(s)}
-	for _, a := range cmd.Assigns {
-		c.Assigns = append(c.Assigns, w.assign(a))
-	}
 	if n := len(cmd.Args); n > 0 {
 		c.Words = make([]Word, 0, n)
 	}
 	for _, a := range cmd.Args {
 		c.Words = w.fields(a, c.Words)
 	}
+	// Each assignment sees the ones before it; before a command they are gone
+	// with it.
+	outer := w.sc
+	if len(cmd.Args) > 0 && len(cmd.Assigns) > 1 {
+		w.sc = outer.child()
+	}
+	for _, a := range cmd.Assigns {
+		c.Assigns = append(c.Assigns, w.assign(a))
+		if len(cmd.Args) == 0 || w.sc != outer {
+			w.assignOne(c.Assigns[len(c.Assigns)-1])
+		}
+	}
+	w.sc = outer
 	w.redirs(&c, s.Redirs)
 	i := w.emit(c)
 	if i < 0 {
 		return
 	}
 	if len(c.Words) == 0 {
-		w.assignAll(c.Assigns)
 		return
 	}
 	w.reevalNames(&c)
@@ -237,11 +246,7 @@ func (w *walker) effects(i int) {
 			w.sc.set(a.Value, value{known: true})
 		}
 	case "read", "mapfile", "readarray", "getopts":
-		for _, a := range args {
-			if a.Literal && syntax.ValidName(a.Value) {
-				w.sc.set(a.Value, value{})
-			}
-		}
+		w.readNames(c, args)
 	case "printf":
 		if len(args) > 2 && args[0].Value == "-v" {
 			v := value{}
@@ -252,6 +257,43 @@ func (w *walker) effects(i int) {
 		}
 	case "alias":
 		w.defineAlias(args)
+	}
+}
+
+// readNames assigns what read and mapfile read: known when the text shows one
+// line, unknown otherwise.
+func (w *walker) readNames(c *Call, args []Word) {
+	var names []string
+	for _, a := range args {
+		if a.Literal && syntax.ValidName(a.Value) {
+			names = append(names, a.Value)
+			w.sc.set(a.Value, value{})
+		}
+	}
+	text, ok := w.input(c)
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if !ok || len(names) == 0 {
+		return
+	}
+	if c.Name() != "read" {
+		list := value{isList: true, known: true}
+		for _, l := range lines {
+			list.list = append(list.list, value{text: l, known: true})
+		}
+		w.sc.set(names[len(names)-1], list)
+		return
+	}
+	if len(lines) > 1 {
+		return
+	}
+	rest := strings.TrimSpace(lines[0])
+	for i, name := range names {
+		field := rest
+		if i < len(names)-1 {
+			field, rest, _ = strings.Cut(rest, " ")
+			rest = strings.TrimLeft(rest, " \t")
+		}
+		w.sc.set(name, value{text: field, known: true})
 	}
 }
 

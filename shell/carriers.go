@@ -117,7 +117,7 @@ var carriers = []carrier{
 	{name: "pnpm", kind: runsSpecial},
 	{name: "poetry", kind: runsSpecial},
 	{name: "prlimit", takes: "p pid o output", stops: "p pid"},
-	{name: "proot", kind: runsSpecial},
+	{name: "proot", takes: "r R S b m q w k 0 i rootfs bind mount qemu pwd cwd kernel-release", dir: ""},
 	{name: "proxychains", takes: "f"},
 	{name: "proxychains4", takes: "f"},
 	{name: "rbash", kind: runsShell, takes: "o O rcfile init-file", plus: true},

@@ -7,14 +7,27 @@ func (w *walker) carry(i int, c Call, sp *carrier) {
 	args := c.Args()
 	o := sp.options(args)
 	rest := args[o.operand:]
+	if sp.name == "env" && len(rest) > 0 && rest[0].Value == "-" { // the same as -i
+		more := sp.options(rest[1:])
+		o.found = append(o.found, more.found...)
+		rest = rest[1+more.operand:]
+	}
+	var assigned []Word
 	if sp.assigns {
 		for len(rest) > 0 && isAssignment(rest[0].Value) && !strings.HasPrefix(rest[0].Value, "=") {
+			assigned = append(assigned, rest[0])
 			rest = rest[1:]
 		}
 	}
 	dir := func(in *Call) {
 		if d, ok := o.value(sp.dir); ok {
 			in.Dir = cdTarget(w.sc.dir, d)
+		}
+		for _, a := range assigned {
+			name, _, _ := strings.Cut(a.Value, "=")
+			v := valueOf(tail(a, len(name)+1))
+			v.exported = true
+			w.sc.set(name, v)
 		}
 	}
 	switch sp.kind {

@@ -40,11 +40,11 @@ func commandName(c *Call) string {
 // followDefined walks the body of a function, or the text of an alias, with
 // the arguments of this call.
 func (w *walker) followDefined(i int, c Call, name string) {
-	if w.r.extra >= maxExtra || slices.Contains(w.r.active, name) {
+	if w.r.spent() || slices.Contains(w.r.active, name) {
 		return
 	}
 	if f := w.r.funcs[name]; f != nil {
-		w.r.extra++
+		defer w.r.counting()()
 		w.r.active = append(w.r.active, name)
 		saved := w.ctx
 		w.carriers = appendCarrier(w.carriers, Carrier{name, i, ViaFunc})
@@ -61,7 +61,7 @@ func (w *walker) followDefined(i int, c Call, name string) {
 		return
 	}
 	if text, ok := w.r.aliases[name]; ok {
-		w.r.extra++
+		defer w.r.counting()()
 		w.r.active = append(w.r.active, name)
 		for _, a := range c.Args() {
 			arg, _ := w.textOf(a)
@@ -97,8 +97,12 @@ func (w *walker) inner(i int, c Call, words []Word, how func(*Call)) {
 		PipeFrom: c.PipeFrom, In: c.In,
 	}
 	saved, outer := w.ctx, w.sc
-	w.carriers = appendCarrier(w.carriers, Carrier{commandName(&c), i, ViaArgv})
-	w.sc = outer.child()
+	name := commandName(&c)
+	w.carriers = appendCarrier(w.carriers, Carrier{name, i, ViaArgv})
+	here := name == "command" || name == "builtin" // the shell itself runs it
+	if !here {
+		w.sc = outer.child()
+	}
 	if how != nil {
 		how(&in)
 	}
@@ -111,6 +115,9 @@ func (w *walker) inner(i int, c Call, words []Word, how func(*Call)) {
 	if len(w.carriers) > maxNodes {
 		w.unknown(in.Span, "nested too deeply")
 	} else if j := w.emit(in); j >= 0 {
+		if here {
+			w.effects(j)
+		}
 		w.follow(j)
 	}
 	w.ctx, w.sc = saved, outer
@@ -202,7 +209,7 @@ func (w *walker) read(text string, d Dialect, m mapping, literal bool) {
 		w.syntaxError(failed, m)
 	}
 	sc := w.sc
-	from, unknown := len(w.r.s.Calls), len(w.r.s.Unknown)
+	from, unknown, funcs := len(w.r.s.Calls), len(w.r.s.Unknown), len(w.r.s.Funcs)
 	for i, reading := range list {
 		second := len(w.r.s.Calls)
 		w.dialect = reading
@@ -217,9 +224,9 @@ func (w *walker) read(text string, d Dialect, m mapping, literal bool) {
 		}
 		if i > 0 && w.same(from, second) {
 			w.r.s.Calls, w.r.level = w.r.s.Calls[:second], w.r.level[:second]
-			w.r.s.Unknown = w.r.s.Unknown[:unknown]
+			w.r.s.Unknown, w.r.s.Funcs = w.r.s.Unknown[:unknown], w.r.s.Funcs[:funcs]
 		}
-		unknown = len(w.r.s.Unknown)
+		unknown, funcs = len(w.r.s.Unknown), len(w.r.s.Funcs)
 	}
 }
 

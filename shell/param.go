@@ -210,10 +210,46 @@ func (b *builder) alternative(word *syntax.Word, q quoting) {
 	}
 }
 
+// trimGlob applies the common forms of ${x%/*} and ${x##*/}: one star at one
+// end of the pattern.
+func trimGlob(op syntax.ParExpOperator, v value, pattern string) value {
+	text := v.text
+	if lit, ok := strings.CutSuffix(pattern, "*"); ok && lit != "" && !strings.ContainsAny(lit, "*?[") {
+		switch op {
+		case syntax.RemSmallSuffix:
+			if i := strings.LastIndex(text, lit); i >= 0 {
+				v.text = text[:i]
+			}
+			return v
+		case syntax.RemLargeSuffix:
+			v.text, _, _ = strings.Cut(text, lit)
+			return v
+		}
+	}
+	if lit, ok := strings.CutPrefix(pattern, "*"); ok && lit != "" && !strings.ContainsAny(lit, "*?[") {
+		switch op {
+		case syntax.RemSmallPrefix:
+			if _, after, ok := strings.Cut(text, lit); ok {
+				v.text = after
+			}
+			return v
+		case syntax.RemLargePrefix:
+			if i := strings.LastIndex(text, lit); i >= 0 {
+				v.text = text[i+len(lit):]
+			}
+			return v
+		}
+	}
+	return value{}
+}
+
 // transform applies ${x#p}, ${x%p}, ${x^^}, ${x,,} to a known value.
 func transform(op syntax.ParExpOperator, v value, pattern Word) value {
-	if !v.known || v.isList || !pattern.Literal || pattern.Glob {
+	if !v.known || v.isList || !pattern.Literal {
 		return value{}
+	}
+	if pattern.Glob {
+		return trimGlob(op, v, pattern.Value)
 	}
 	switch op {
 	case syntax.RemSmallPrefix, syntax.RemLargePrefix:

@@ -45,6 +45,14 @@ var readingCases = []struct {
 	{`X=/; bash -c 'rm $X'; export X; bash -c 'rm $X'; Y=/ bash -c 'rm $Y'; HOME=/ ; sh -c 'rm ~'`,
 		`; bash -c rm $X; rm ?; export X; bash -c rm $X; rm /; bash -c rm $Y; rm /; ; sh -c rm ~; rm /`},
 	{`eval 'X=/'; rm $X; eval cd /; rm {,y}`, `eval X=/; ; rm /; eval cd /; cd /; rm y`},
+	{`X=/ ls; rm $X; A=/ B=$A ls; rm $A`, `ls; rm ?; ls; rm ?`},
+	{`bwrap --ro-bind / / --chdir /tmp --unshare-all -- rm x; start-stop-daemon --start --exec /bin/rm -- y`,
+		`bwrap --ro-bind / / --chdir /tmp --unshare-all -- rm x; rm x; start-stop-daemon --start --exec /bin/rm -- y; /bin/rm y`},
+	{`coproc rm -rf / | cat; coproc N { ls; }`, `rm -rf /; cat; ls`},
+	{`env - rm x; env - A=1 rm y; env X=/etc bash -c 'rm $X'`, `env - rm x; rm x; env - A=1 rm y; rm y; env X=/etc bash -c rm $X; bash -c rm $X; rm /etc`},
+	{`A=/ B=$A; rm $B; C=/ D=$C bash -c 'rm $D'`, `; rm /; bash -c rm $D; rm /`},
+	{`read d <<< /etc; rm $d; read a b <<< "x y z"; echo $b; mapfile -t m <<< /usr; rm "${m[0]}"`, `read d; rm /etc; read a b; echo y z; mapfile -t m; rm /usr`},
+	{`d=/etc/x/y; rm ${d%/*} ${d%%/x*} ${d##*/} ${d#*/}`, `; rm /etc/x /etc y etc/x/y`},
 	{`alias x='rm -rf'; x /`, `alias x=rm -rf; x /; rm -rf /`},
 	{`for d in / "/usr"; do rm -rf $d; done`, `rm -rf /; rm -rf /usr`},
 	{`for ((i=$(a);i<$(b);i++)); do c; done`, `a; b; c`},
@@ -135,6 +143,8 @@ func TestDirectories(t *testing.T) {
 		"while read l; do cd /; rm x; done <l":  "/",
 		"cd /home/dev/app/../..; rm x":          "/home",
 		"for d in a; do cd $d; rm x; done":      "/home/dev/app/a",
+		"builtin cd /; rm x":                    "/",
+		"command cd /; rm x":                    "/",
 		"sh -c 'cd \"$0\" && rm x' /etc":        "/etc",
 	} {
 		s := ParseAt(text, Bash, home)

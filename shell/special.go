@@ -31,6 +31,15 @@ func (w *walker) special(i int, c Call, sp *carrier, o options, rest []Word) {
 	case "screen":
 		w.inner(i, c, rest, nil)
 	case "start-stop-daemon":
+		// --start is no abbreviation of --startas.
+		kept := make([]Word, 0, len(args))
+		for _, a := range args {
+			if a.Value != "--start" {
+				kept = append(kept, a)
+			}
+		}
+		o = sp.options(kept)
+		rest = kept[o.operand:]
 		if prog, ok := o.value("x exec a startas"); ok {
 			w.inner(i, c, append([]Word{prog}, rest...), nil)
 		}
@@ -49,9 +58,31 @@ func (w *walker) special(i int, c Call, sp *carrier, o options, rest []Word) {
 	case "gdb":
 		w.runAfter(i, c, args, "--args -args", "")
 	case "perf", "rr", "direnv", "doppler", "mise", "nix", "conda", "uv", "poetry", "pipenv", "bundle", "sbx", "npm", "pnpm", "yarn",
-		"watchexec", "bwrap", "proot":
+		"watchexec":
 		w.runSubcommand(i, c, args)
+	case "bwrap":
+		w.inner(i, c, afterBwrap(args), nil)
 	}
+}
+
+// afterBwrap skips bubblewrap's options, of which many take two values.
+func afterBwrap(args []Word) []Word {
+	for k := 0; k < len(args); k++ {
+		v := args[k].Value
+		switch {
+		case v == "--":
+			return args[k+1:]
+		case listed("--bind --ro-bind --dev-bind --bind-try --ro-bind-try --dev-bind-try --setenv --symlink --file --bind-data --ro-bind-data --chmod --bind-fd --ro-bind-fd", v):
+			k += 2
+		case listed("--chdir --unsetenv --proc --dev --tmpfs --mqueue --dir --hostname --uid --gid --exec-label --file-label --lock-file --sync-fd --block-fd --userns-block-fd --info-fd --json-status-fd --seccomp --add-seccomp-fd --perms --size --cap-add --cap-drop --userns --userns2 --pidns --args --argv0 --overlay-src --tmp-overlay --ro-overlay --remount-ro", v):
+			k++
+		case v == "--overlay":
+			k += 3
+		case !strings.HasPrefix(v, "--"):
+			return args[k:]
+		}
+	}
+	return nil
 }
 
 // runAfter runs the words behind one of the given options, up to a terminator.

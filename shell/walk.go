@@ -15,14 +15,28 @@ type reader struct {
 	aliases map[string]string
 	active  []string // functions and aliases being followed
 	extra   int      // loop bodies and functions walked more than once
+	again   int      // calls that such walks emitted
 	nodes   int      // nesting at this moment
 	full    bool     // maxCalls was reached
 	hashed  bool     // words may hold hashByte
 }
 
-// maxExtra bounds the repeated walks of loop bodies and function bodies. Each
-// body was walked at least once with its variables unknown.
-const maxExtra = 256
+// maxExtra and maxAgain bound the repeated walks of loop bodies and function
+// bodies, and the calls they emit. Each body was walked at least once.
+const (
+	maxExtra = 256
+	maxAgain = 4_096
+)
+
+// spent reports whether no body may be walked again.
+func (r *reader) spent() bool { return r.extra >= maxExtra || r.again >= maxAgain }
+
+// counting notes what a repeated walk emits: defer r.counting()().
+func (r *reader) counting() func() {
+	r.extra++
+	from := len(r.s.Calls)
+	return func() { r.again += max(0, len(r.s.Calls)-from) }
+}
 
 // walker goes through one text. Copies of it walk nested texts.
 type walker struct {
@@ -214,6 +228,7 @@ func (w *walker) command(s *syntax.Stmt) {
 		}
 	case *syntax.CoprocClause:
 		w.background = true
+		coprocName(cmd)
 		outer := w.sc
 		w.sc = outer.child()
 		w.stmt(cmd.Stmt)
@@ -226,6 +241,26 @@ func (w *walker) command(s *syntax.Stmt) {
 		}
 	case *syntax.TestClause:
 		w.test(cmd.X, w.span(cmd))
+	}
+}
+
+// coprocName puts the first word back where it belongs: a simple command has no
+// name before it, so that coproc rm -rf x runs rm.
+func coprocName(cmd *syntax.CoprocClause) {
+	if cmd.Name == nil || cmd.Stmt == nil {
+		return
+	}
+	s := cmd.Stmt
+	for {
+		b, ok := s.Cmd.(*syntax.BinaryCmd)
+		if !ok {
+			break
+		}
+		s = b.X
+	}
+	if call, ok := s.Cmd.(*syntax.CallExpr); ok {
+		call.Args = append([]*syntax.Word{cmd.Name}, call.Args...)
+		cmd.Name = nil
 	}
 }
 
@@ -320,16 +355,18 @@ func (w *walker) forClause(cmd *syntax.ForClause) {
 	walked := false
 	seen := map[string]bool{}
 	for _, it := range items {
-		if !it.Literal || seen[it.Value] || walked && w.r.extra >= maxExtra {
+		if !it.Literal || seen[it.Value] || walked && w.r.spent() {
 			continue
 		}
 		seen[it.Value] = true
+		done := func() {}
 		if walked {
-			w.r.extra++
+			done = w.r.counting()
 		}
 		walked = true
 		w.sc.set(iter.Name.Value, value{text: it.Value, known: true, glob: it.Glob})
 		w.stmts(cmd.Do)
+		done()
 	}
 	if !walked || len(seen) < len(items) {
 		w.sc.set(iter.Name.Value, value{prefix: commonPrefix(items)})

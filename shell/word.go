@@ -103,11 +103,11 @@ func (w *walker) textOf(word Word) (string, []int32) {
 	if word.src != nil && !word.frag {
 		// The substitutions were walked when the word was resolved: what they
 		// emit a second time is thrown away.
-		calls, unknown := len(w.r.s.Calls), len(w.r.s.Unknown)
+		calls, unknown, funcs := len(w.r.s.Calls), len(w.r.s.Unknown), len(w.r.s.Funcs)
 		b := builder{w: w, src: word.src, prefix: -1, any: true, text: true}
 		b.parts(word.src.Parts, unquoted)
 		w.r.s.Calls, w.r.level = w.r.s.Calls[:calls], w.r.level[:calls]
-		w.r.s.Unknown = w.r.s.Unknown[:unknown]
+		w.r.s.Unknown, w.r.s.Funcs = w.r.s.Unknown[:unknown], w.r.s.Funcs[:funcs]
 		return string(b.buf), b.offs
 	}
 	text := word.Value
