@@ -41,11 +41,19 @@ next:
 	MOVQ	48(R13), R9
 	CMPQ	AX, $-1
 	JEQ	differ
+	CMPQ	AX, $-2
+	JEQ	same
 	TESTQ	$4, 64(R13)
-	JEQ	call
+	JEQ	third
 	MOVQ	0(DI), DI
+third:
+	TESTQ	$8, 64(R13)
+	JEQ	call
+	MOVQ	0(DX), DX
 call:
 	SYSCALL
+	TESTQ	$16, 64(R13)
+	JNE	want
 	CMPQ	AX, $0xfffffffffffff001
 	JCC	error
 	MOVQ	56(R13), CX
@@ -63,6 +71,38 @@ error:
 	TESTQ	$1, 64(R13)
 	JNE	done
 	NEGQ	AX
+	TESTQ	$32, 64(R13)
+	JEQ	report
+	CMPQ	AX, $2			// ENOENT
+	JEQ	skip
+	CMPQ	AX, $13			// EACCES
+	JEQ	skip
+	CMPQ	AX, $20			// ENOTDIR
+	JEQ	skip
+	CMPQ	AX, $40			// ELOOP
+	JNE	report
+skip:
+	MOVQ	72(R13), CX
+	ADDQ	CX, BX
+	IMULQ	$80, CX
+	ADDQ	CX, R13
+	JMP	done
+want:					// the errno that must come
+	NEGQ	AX
+	CMPQ	AX, 72(R13)
+	JEQ	done
+	CMPQ	AX, $0
+	JLE	worked
+	CMPQ	AX, $4096
+	JLT	report
+worked:					// it should not have worked
+	MOVL	$1, AX			// EPERM
+	JMP	report
+same:
+	MOVQ	0(DI), AX
+	CMPQ	AX, 0(SI)
+	JEQ	done
+	MOVL	$116, AX		// ESTALE
 	JMP	report
 differ:
 	MOVQ	0(DI), AX

@@ -18,6 +18,10 @@ const (
 	initClone = 2001
 )
 
+// StepExec is the name of the step that fails when the command cannot be
+// executed, with or without pid 1.
+const StepExec = "execute"
+
 // endMark stands behind the code of pid 1.
 var endMark = []byte("sbx-end!")
 
@@ -100,13 +104,11 @@ func letters(v uint64, n int) string {
 	return string(b)
 }
 
-// Exec appends the last steps: pid 1 is executed and starts path with argv and
-// env. The three descriptors are the child's ends of the error pipe, of the
-// lifeline (read end), and of the status pipe; pid 1 closes them on exec.
-func (p *Plan) Exec(i *Init, errfd, lifeline, status int, mask uint64, path string, argv, env []string) {
-	args := append([]string{
-		"sbx-init", letters(uint64(errfd), 4) + letters(uint64(lifeline), 4) + letters(uint64(status), 4) + letters(mask, 16), path,
-	}, argv...)
+// ExecInit appends the last step: pid 1 is executed and starts path with argv
+// and env. The three pipes must not close on exec; pid 1 sees to that itself.
+func (p *Plan) ExecInit(i *Init, pipes *Pipes, path string, argv, env []string) {
+	fds := letters(uint64(pipes.Errors), 4) + letters(uint64(pipes.Lifeline), 4) + letters(uint64(pipes.Status), 4)
+	args := append([]string{"sbx-init", fds + letters(0, 16), path}, argv...)
 	p.Call("execute pid 1", unix.SYS_EXECVEAT, []uintptr{
 		uintptr(i.FD), p.Str(""), p.vector(args), p.vector(env), unix.AT_EMPTY_PATH,
 	})

@@ -168,10 +168,16 @@ reap:
 	JLE	wait
 	CMPQ	AX, R14
 	JNE	reap
-	MOVL	$1, AX			// write the wait status
+	MOVL	-24(R9), AX
+	MOVQ	AX, -432(R9)
+	MOVL	$98, AX			// getrusage(RUSAGE_CHILDREN)
+	MOVQ	$-1, DI
+	LEAQ	-424(R9), SI
+	SYSCALL
+	MOVL	$1, AX			// write the wait status and what the tree used
 	MOVL	$2, DI
-	LEAQ	-24(R9), SI
-	MOVL	$4, DX
+	LEAQ	-432(R9), SI
+	MOVL	$152, DX
 	SYSCALL
 	MOVL	-24(R9), DI
 	MOVL	DI, AX

@@ -17,11 +17,17 @@ const (
 	flagIgnore  = 1 << iota // an error is no error
 	flagNonZero             // any result but 0 is an error
 	flagLoad                // argument 0 is the address of the argument
+	flagLoad2               // argument 2 is
+	flagWant                // the only good result is the errno in last
+	flagSkip                // what is not there or out of reach skips the next steps, as many as last says
 )
 
-// equal is the number of a step that is no system call: it fails when the two
-// words that its first two arguments point to are equal.
-const equal = ^uintptr(0)
+// Numbers of steps that are no system calls: they compare the two words that
+// their first two arguments point to.
+const (
+	ifEqual  = ^uintptr(0)     // fails with EPERM when they are equal
+	ifDiffer = ^uintptr(0) - 1 // fails with ESTALE when they differ
+)
 
 // step is one system call. Its layout is known to the assembly.
 type step struct {
@@ -29,24 +35,26 @@ type step struct {
 	a     [6]uintptr
 	out   uintptr // address where the result is stored, or 0
 	flags uintptr
-	_     uintptr
+	last  uintptr
 }
 
 // Plan is the set-up as a table: what Start does is what String prints.
 type Plan struct {
 	steps []step
 	names []string // what each step is for
-	texts []string // the same with its arguments, for people
 	keep  []any    // what the addresses in steps point to
 	err   error
+	// AfterClone is called when the child exists and goes through its steps. An
+	// error kills it.
+	AfterClone func(pid int) error
 }
 
-// maxSteps is the fixed capacity of a plan: addresses of its elements are taken.
-const maxSteps = 4096
+// maxSteps bounds a plan: more would be a mistake.
+const maxSteps = 1 << 16
 
 // NewPlan returns an empty plan.
 func NewPlan() *Plan {
-	return &Plan{steps: make([]step, 0, maxSteps)}
+	return &Plan{steps: make([]step, 0, 192), names: make([]string, 0, 192), keep: make([]any, 0, 256)}
 }
 
 // Ref names the result of a step, or another word that is known only when the
@@ -112,6 +120,25 @@ func Store(r Ref) Opt {
 	return func(s *step) { s.out = uintptr(unsafe.Pointer(r.p)) }
 }
 
+// Load2 takes argument 2 from a word that an earlier step stored.
+func Load2(r Ref) Opt {
+	return func(s *step) { s.a[2], s.flags = uintptr(unsafe.Pointer(r.p)), s.flags|flagLoad2 }
+}
+
+// Want makes this errno the only good result: the call must be refused.
+func Want(errno syscall.Errno) Opt {
+	return func(s *step) { s.last, s.flags = uintptr(errno), s.flags|flagWant }
+}
+
+// SkipAbsent leaves out the next n steps when the call says that a file is not
+// there or cannot be reached (ENOENT, EACCES, ENOTDIR, ELOOP).
+func SkipAbsent(n int) Opt {
+	return func(s *step) { s.last, s.flags = uintptr(n), s.flags|flagSkip }
+}
+
+// Word names a word of the caller's, which it keeps until the plan has run.
+func Word(p *uint64) Ref { return Ref{(*uintptr)(unsafe.Pointer(p))} }
+
 // Call appends a system call. what says in a few words what it is for, and
 // stands in errors and in the printed plan.
 func (p *Plan) Call(what string, nr uintptr, args []uintptr, opts ...Opt) {
@@ -125,12 +152,19 @@ func (p *Plan) Call(what string, nr uintptr, args []uintptr, opts ...Opt) {
 
 // Differ appends a step that fails when two words are equal.
 func (p *Plan) Differ(what string, a, b *uint64) {
+	p.compare(what, ifEqual, a, b)
+}
+
+// Same appends a step that fails when two words differ.
+func (p *Plan) Same(what string, a, b *uint64) { p.compare(what, ifDiffer, a, b) }
+
+func (p *Plan) compare(what string, nr uintptr, a, b *uint64) {
 	p.keep = append(p.keep, a, b)
-	p.add(step{nr: equal, a: [6]uintptr{uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(b))}}, what)
+	p.add(step{nr: nr, a: [6]uintptr{uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(b))}}, what)
 }
 
 func (p *Plan) add(s step, what string) {
-	if len(p.steps) == cap(p.steps) {
+	if len(p.steps) == maxSteps {
 		p.fail(fmt.Errorf("plan %q: more than %d steps", what, maxSteps))
 		return
 	}
@@ -161,61 +195,60 @@ type context struct {
 	fail  [2]uint64 // written to errfd: index and errno
 }
 
-// Child is a started program: pid 1 of its namespaces.
-type Child struct {
-	PID int
-}
-
-// stackSize is what the child gets for itself; the assembly hardly uses it.
-const stackSize = 16 << 10
+// stackSize is what the child gets for itself. The assembly uses none of it,
+// and no signal can come: all are blocked.
+const stackSize = 1024
 
 // Start clones a child with the given CLONE_NEW* flags, lets it go through the
-// plan, and returns when the last step, an execve, succeeded. errfd is the
-// child's number of the write end of a pipe made by the caller with O_CLOEXEC;
-// errs is the read end. The calling thread must be locked and must live until
-// the child was waited for when the plan sets a parent-death signal.
-func (p *Plan) Start(flags uintptr, errfd, errs int) (*Child, error) {
+// plan, and returns its pid when the last step, an execve, succeeded. The
+// calling thread must be locked, and must live until the child was waited for
+// when the plan sets a parent-death signal.
+func (p *Plan) Start(flags uintptr, pipes *Pipes) (pid int, err error) {
+	defer pipes.started()
 	if p.err != nil {
-		unix.Close(errfd)
-		return nil, p.err
+		return 0, p.err
 	}
-	stack, err := unix.Mmap(-1, 0, stackSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
-	if err != nil {
-		unix.Close(errfd)
-		return nil, fmt.Errorf("map stack: %w", err)
-	}
-	defer unix.Munmap(stack)
-	c := &context{steps: unsafe.SliceData(p.steps), n: uintptr(len(p.steps)), errfd: uintptr(errfd)}
-	top := uintptr(unsafe.Pointer(&stack[0])) + stackSize - 64
+	c := &context{steps: unsafe.SliceData(p.steps), n: uintptr(len(p.steps)), errfd: uintptr(pipes.Errors)}
+	stack := make([]uint64, stackSize/8)
+	top := (uintptr(unsafe.Pointer(&stack[0])) + stackSize - 64) &^ 15
 
 	var all, old [1]uint64
 	all[0] = ^uint64(0)
 	sigmask(&all, &old)
-	pid, errno := rawClone(unix.CLONE_VM|flags|uintptr(unix.SIGCHLD), top, c)
+	child, errno := rawClone(unix.CLONE_VM|flags|uintptr(unix.SIGCHLD), top, c)
 	sigmask(&old, nil)
-	unix.Close(errfd)
+	pipes.started()
 	if errno != 0 {
-		return nil, &StepError{Step: "make namespaces", Index: -1, Errno: syscall.Errno(errno)}
+		return 0, &StepError{Step: "make namespaces", Index: -1, Errno: syscall.Errno(errno)}
 	}
-
+	pid = int(child)
+	var failed error
+	if p.AfterClone != nil {
+		if failed = p.AfterClone(pid); failed != nil {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
 	var report [16]byte
-	n, err := readFull(errs, report[:])
+	n, err := readFull(pipes.errors, report[:])
 	runtime.KeepAlive(c)
+	runtime.KeepAlive(stack)
 	runtime.KeepAlive(p)
-	if err == nil && n == 0 {
-		return &Child{PID: int(pid)}, nil
+	if err == nil && n == 0 && failed == nil {
+		return pid, nil
 	}
-	var ws unix.WaitStatus
 	for {
-		if _, werr := unix.Wait4(int(pid), &ws, 0, nil); werr != unix.EINTR {
+		if _, werr := unix.Wait4(pid, nil, 0, nil); werr != unix.EINTR {
 			break
 		}
 	}
-	if err != nil || n != 16 {
-		return nil, fmt.Errorf("read report of the child (%d bytes): %w", n, err)
+	switch {
+	case failed != nil:
+		return 0, failed
+	case err != nil || n != len(report):
+		return 0, fmt.Errorf("read report of the child (%d bytes): %w", n, err)
 	}
 	words := (*[2]uint64)(unsafe.Pointer(&report[0]))
-	return nil, p.stepError(int(words[0]), syscall.Errno(words[1]))
+	return 0, p.stepError(int(words[0]), syscall.Errno(words[1]))
 }
 
 func (p *Plan) stepError(index int, errno syscall.Errno) error {
@@ -224,7 +257,7 @@ func (p *Plan) stepError(index int, errno syscall.Errno) error {
 	case index >= 0 && index < len(p.names):
 		e.Step = p.names[index]
 	case index == initExec:
-		e.Step = "execute the command"
+		e.Step = StepExec
 	case index == initClone:
 		e.Step = "start the command below pid 1"
 	default:

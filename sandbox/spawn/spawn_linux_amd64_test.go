@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,17 +22,11 @@ const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWPID
 func run(t *testing.T, i *Init, stdout *os.File, tweak func(*Plan), argv ...string) (status unix.WaitStatus, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var ends [3][2]int
-	for k := range ends {
-		if err := unix.Pipe2(ends[k][:], unix.O_CLOEXEC); err != nil {
-			return 0, err
-		}
+	pipes, err := NewPipes()
+	if err != nil {
+		return 0, err
 	}
-	errs, lifeline, stat := ends[0], ends[1], ends[2]
-	defer unix.Close(errs[0])
-	defer unix.Close(lifeline[1])
-	defer unix.Close(stat[0])
-
+	defer pipes.Close()
 	var st unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/mnt", &st); err != nil {
 		return 0, err
@@ -41,9 +34,9 @@ func run(t *testing.T, i *Init, stdout *os.File, tweak func(*Plan), argv ...stri
 	p := NewPlan()
 	mine, its := new(uint64), new(unix.Stat_t)
 	*mine = st.Ino
-	p.Call("die with the caller", unix.SYS_PRCTL, []uintptr{unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)})
+	p.DieWithParent()
 	p.Call("unshare mounts", unix.SYS_UNSHARE, []uintptr{unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS})
-	p.Call("look at the mount namespace", unix.SYS_NEWFSTATAT, []uintptr{unixAtFdcwd, p.Str("/proc/self/ns/mnt"), Ptr(p, its), 0})
+	p.Call("look at the mount namespace", unix.SYS_NEWFSTATAT, []uintptr{Cwd, p.Str("/proc/self/ns/mnt"), Ptr(p, its), 0})
 	p.Differ("SAFETY: a new mount namespace", mine, &its.Ino)
 	if stdout != nil {
 		p.Call("standard output", unix.SYS_DUP3, []uintptr{stdout.Fd(), 1, 0})
@@ -51,32 +44,27 @@ func run(t *testing.T, i *Init, stdout *os.File, tweak func(*Plan), argv ...stri
 	if tweak != nil {
 		tweak(p)
 	}
-	p.Call("close descriptors on exec", unix.SYS_CLOSE_RANGE, []uintptr{3, ^uintptr(0) >> 32, unix.CLOSE_RANGE_CLOEXEC})
-	for _, fd := range []int{errs[1], lifeline[0], stat[1]} {
-		p.Call("keep a pipe", unix.SYS_FCNTL, []uintptr{uintptr(fd), unix.F_SETFD, 0})
-	}
-	p.Exec(i, errs[1], lifeline[0], stat[1], 0, argv[0], argv, []string{"A=1"})
-	child, err := p.Start(namespaces, errs[1], errs[0])
-	unix.Close(lifeline[0])
-	unix.Close(stat[1])
+	p.ParentLives(pipes)
+	p.CloseOnExec(pipes.Errors, pipes.Lifeline, pipes.Status)
+	p.ExecInit(i, pipes, argv[0], argv, []string{"A=1"})
+	pid, err := p.Start(namespaces, pipes)
 	if err != nil {
 		return 0, err
 	}
-	var ws unix.WaitStatus
 	for {
-		if _, err := unix.Wait4(child.PID, &ws, 0, nil); err != unix.EINTR {
+		if _, err := unix.Wait4(pid, nil, 0, nil); err != unix.EINTR {
 			break
 		}
 	}
-	var raw uint32
-	b := (*[4]byte)(unsafe.Pointer(&raw))[:]
-	if n, _ := readFull(stat[0], b); n == 4 {
-		return unix.WaitStatus(raw), nil
+	end, ok := pipes.Ending()
+	if !ok {
+		return 0, errors.New("no status from pid 1")
 	}
-	return ws, errors.New("no status from pid 1")
+	if end.PeakBytes == 0 {
+		return 0, errors.New("no peak memory")
+	}
+	return end.Status, nil
 }
-
-const unixAtFdcwd = ^uintptr(99) // AT_FDCWD, -100
 
 func newInit(t *testing.T) *Init {
 	t.Helper()
@@ -131,7 +119,7 @@ func TestFailingSteps(t *testing.T) {
 	i := newInit(t)
 	_, err := run(t, i, nil, nil, "/no/such/program")
 	var step *StepError
-	if !errors.As(err, &step) || step.Step != "execute the command" || step.Errno != unix.ENOENT {
+	if !errors.As(err, &step) || step.Step != StepExec || step.Errno != unix.ENOENT {
 		t.Errorf("missing program: %v", err)
 	}
 	_, err = run(t, i, nil, func(p *Plan) {
@@ -149,12 +137,60 @@ func TestFailingSteps(t *testing.T) {
 	}
 	_, err = run(t, i, nil, func(p *Plan) {
 		r := p.NewRef()
-		p.Call("open", unix.SYS_OPENAT, []uintptr{unixAtFdcwd, p.Str("/dev/null"), unix.O_RDONLY}, Store(r))
+		p.Call("open", unix.SYS_OPENAT, []uintptr{Cwd, p.Str("/dev/null"), unix.O_RDONLY}, Store(r))
 		p.Call("close it", unix.SYS_CLOSE, nil, Load(r))
 		p.Call("close it twice", unix.SYS_CLOSE, nil, Load(r), IgnoreError)
 	}, "/bin/true")
 	if err != nil {
 		t.Errorf("stored result: %v", err)
+	}
+	_, err = run(t, i, nil, func(p *Plan) {
+		p.Same("different words", new(uint64), func() *uint64 { v := uint64(1); return &v }())
+	}, "/bin/true")
+	if !errors.As(err, &step) || step.Step != "different words" || step.Errno != unix.ESTALE {
+		t.Errorf("different words: %v", err)
+	}
+}
+
+// A step may be wanted to fail, and may stand for others that make no sense
+// without it.
+func TestWantAndSkip(t *testing.T) {
+	i := newInit(t)
+	open := func(p *Plan, name string, o ...Opt) {
+		p.Call("open", unix.SYS_OPENAT, []uintptr{Cwd, p.Str(name), unix.O_RDONLY | unix.O_CLOEXEC}, o...)
+	}
+	for _, tt := range []struct {
+		name  string
+		plan  func(*Plan)
+		errno syscall.Errno
+	}{
+		{"wanted", func(p *Plan) { open(p, "/no/such/file", Want(unix.ENOENT)) }, 0},
+		{"another", func(p *Plan) { open(p, "/no/such/file", Want(unix.EROFS)) }, unix.ENOENT},
+		{"worked", func(p *Plan) { open(p, "/dev/null", Want(unix.ENOENT)) }, unix.EPERM},
+		{"skipped", func(p *Plan) {
+			open(p, "/no/such/file", SkipAbsent(2))
+			open(p, "/no/such/file")
+			open(p, "/no/such/file")
+		}, 0},
+		{"not skipped", func(p *Plan) { open(p, "/dev/null", SkipAbsent(1)); open(p, "/no/such/file") }, unix.ENOENT},
+		{"skipped too little", func(p *Plan) {
+			open(p, "/no/such/file", SkipAbsent(1))
+			open(p, "/no/such/file")
+			open(p, "/no/such/file")
+		}, unix.ENOENT},
+		{"third argument", func(p *Plan) {
+			r, dir := p.NewRef(), p.NewRef()
+			open(p, "/", Store(dir))
+			p.Call("directory", unix.SYS_FCHDIR, nil, Load(dir))
+			p.Call("number", unix.SYS_FCNTL, []uintptr{0, unix.F_DUPFD_CLOEXEC, 100}, Store(r))
+			p.Call("copy", unix.SYS_FCNTL, []uintptr{0, unix.F_DUPFD_CLOEXEC, 0}, Load2(r), Want(unix.EINVAL))
+		}, unix.EPERM},
+	} {
+		_, err := run(t, i, nil, tt.plan, "/bin/true")
+		var step *StepError
+		if tt.errno == 0 && err != nil || tt.errno != 0 && (!errors.As(err, &step) || step.Errno != tt.errno) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.errno)
+		}
 	}
 }
 

@@ -1,0 +1,89 @@
+//go:build linux && amd64
+
+package spawn
+
+import (
+	"fmt"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Pipes connect a child with its parent. All ends close on exec; the numbers
+// are those of the child, in whose table they are the same until Start returns.
+type Pipes struct {
+	Errors   int // the child writes: the step that failed
+	Lifeline int // the child reads: the end of it is the end of the parent
+	Status   int // pid 1 writes: how the command ended
+	Go       int // the child reads: AfterClone is done
+
+	errors, lifeline, status, begin int // the parent's ends
+}
+
+// NewPipes makes the pipes.
+func NewPipes() (*Pipes, error) {
+	p := &Pipes{-1, -1, -1, -1, -1, -1, -1, -1}
+	for _, ends := range [][2]*int{{&p.errors, &p.Errors}, {&p.Lifeline, &p.lifeline}, {&p.status, &p.Status}, {&p.Go, &p.begin}} {
+		var fds [2]int
+		if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+			p.Close()
+			return nil, fmt.Errorf("make pipe: %w", err)
+		}
+		*ends[0], *ends[1] = fds[0], fds[1]
+	}
+	return p, nil
+}
+
+// Release lets the child go on that waits with AwaitRelease.
+func (p *Pipes) Release() error {
+	_, err := unix.Write(p.begin, []byte{0})
+	return err
+}
+
+// ParentEnds lists the parent's ends, whose copies the child closes first.
+func (p *Pipes) ParentEnds() []int { return []int{p.lifeline, p.begin} }
+
+// started closes the child's ends: it has its own copies, or there is none.
+func (p *Pipes) started() { closeAll(&p.Errors, &p.Lifeline, &p.Status, &p.Go) }
+
+// Close gives back what is open. The child loses its lifeline.
+func (p *Pipes) Close() {
+	closeAll(&p.Errors, &p.Lifeline, &p.Status, &p.Go, &p.errors, &p.lifeline, &p.status, &p.begin)
+}
+
+func closeAll(fds ...*int) {
+	for _, fd := range fds {
+		if *fd >= 0 {
+			_ = unix.Close(*fd)
+			*fd = -1
+		}
+	}
+}
+
+// Ending is what pid 1 says when the command has ended.
+type Ending struct {
+	Status       unix.WaitStatus // of the command
+	User, System time.Duration   // of all that was waited for
+	PeakBytes    int64           // of the largest of them
+}
+
+// ending is the message of pid 1.
+type ending struct {
+	status uint64
+	usage  unix.Rusage
+}
+
+// Ending reads what pid 1 said; false when it was killed before it could. Call
+// it when pid 1 has ended.
+func (p *Pipes) Ending() (Ending, bool) {
+	var e ending
+	b := (*[unsafe.Sizeof(e)]byte)(unsafe.Pointer(&e))[:]
+	if n, err := readFull(p.status, b); err != nil || n != len(b) {
+		return Ending{}, false
+	}
+	return Ending{
+		Status: unix.WaitStatus(e.status), PeakBytes: int64(e.usage.Maxrss) << 10,
+		User: time.Duration(e.usage.Utime.Nano()), System: time.Duration(e.usage.Stime.Nano()),
+	}, true
+}

@@ -1,0 +1,99 @@
+//go:build linux && amd64
+
+package spawn
+
+import (
+	"math"
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Cwd is AT_FDCWD as an argument.
+const Cwd = ^uintptr(99)
+
+// DieWithParent asks for SIGKILL at the end of the thread that calls Start. It
+// does not hold over a change of credentials.
+func (p *Plan) DieWithParent() {
+	p.Call("die with the caller", unix.SYS_PRCTL, []uintptr{unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)})
+}
+
+// ParentLives fails when the parent has died before DieWithParent could hold.
+func (p *Plan) ParentLives(pipes *Pipes) {
+	for _, fd := range pipes.ParentEnds() {
+		p.Call("close the caller's end of a pipe", unix.SYS_CLOSE, []uintptr{uintptr(fd)})
+	}
+	poll := &unix.PollFd{Fd: int32(pipes.Lifeline), Events: unix.POLLIN}
+	p.Call("the caller lives", unix.SYS_POLL, []uintptr{Ptr(p, poll), 1, 0}, WantZero)
+}
+
+// AwaitRelease waits for Pipes.Release.
+func (p *Plan) AwaitRelease(pipes *Pipes) {
+	got, none := new(uint64), new(uint64)
+	p.Call("wait for the caller", unix.SYS_READ, []uintptr{uintptr(pipes.Go), Ptr(p, new(uint64)), 1}, Store(Word(got)))
+	p.Differ("the caller is there", got, none)
+}
+
+// Stdio makes the three files 0, 1 and 2.
+func (p *Plan) Stdio(files [3]uintptr) {
+	var moved [3]*Ref
+	for to, from := range files { // out of the way of each other
+		if from < 3 && from != uintptr(to) {
+			r := p.NewRef()
+			p.Call("move standard stream "+strconv.Itoa(to)+" away", unix.SYS_FCNTL, []uintptr{from, unix.F_DUPFD_CLOEXEC, 3}, Store(r))
+			moved[to] = &r
+		}
+	}
+	for to, from := range files {
+		what := "standard stream " + strconv.Itoa(to)
+		switch {
+		case moved[to] != nil:
+			p.Call(what, unix.SYS_DUP3, []uintptr{0, uintptr(to), 0}, Load(*moved[to]))
+		case from == uintptr(to):
+			p.Call(what, unix.SYS_FCNTL, []uintptr{from, unix.F_SETFD, 0})
+		default:
+			p.Call(what, unix.SYS_DUP3, []uintptr{from, uintptr(to), 0})
+		}
+	}
+}
+
+// CloseOnExec marks all descriptors above 2 but those kept.
+func (p *Plan) CloseOnExec(keep ...int) {
+	p.Call("close descriptors above 2 on exec", unix.SYS_CLOSE_RANGE, []uintptr{3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC})
+	for _, fd := range keep {
+		p.Call("keep a pipe for pid 1", unix.SYS_FCNTL, []uintptr{uintptr(fd), unix.F_SETFD, 0})
+	}
+}
+
+// Limit sets one resource limit of the child.
+func (p *Plan) Limit(what string, resource int, soft, hard uint64) {
+	p.Call(what, unix.SYS_PRLIMIT64, []uintptr{0, uintptr(resource), Ptr(p, &unix.Rlimit{Cur: soft, Max: hard}), 0})
+}
+
+// sigaction is the kernel's struct sigaction.
+type sigaction struct{ handler, flags, restorer, mask uint64 }
+
+const (
+	signals      = 64
+	handlerNone  = 0 // SIG_DFL
+	handlerQuiet = 1 // SIG_IGN
+)
+
+// Exec appends the last steps of a plan without pid 1: the handlers of Go are
+// taken away, because the child must not run them, then signals are let
+// through, and the command is executed. What the caller ignores stays ignored.
+func (p *Plan) Exec(path string, argv, env []string) {
+	none := Ptr(p, new(sigaction))
+	for sig := uintptr(1); sig <= signals; sig++ {
+		var have sigaction
+		_, _, errno := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&have)), 8, 0, 0)
+		if errno != 0 || have.handler == handlerNone || have.handler == handlerQuiet {
+			continue
+		}
+		p.Call("default action of signal "+strconv.Itoa(int(sig)), unix.SYS_RT_SIGACTION, []uintptr{sig, none, 0, 8})
+	}
+	p.Call("let signals through", unix.SYS_RT_SIGPROCMASK, []uintptr{unix.SIG_SETMASK, Ptr(p, new(uint64)), 0, 8})
+	p.Call(StepExec, unix.SYS_EXECVE, []uintptr{p.Str(path), p.vector(argv), p.vector(env)})
+}
