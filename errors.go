@@ -3,28 +3,38 @@ package sbx
 import (
 	"fmt"
 	"strings"
-
-	"github.com/sbx-run/sbx/guard"
 )
 
 // DeniedError: guard refused the command; nothing ran.
 type DeniedError struct {
-	Violations []guard.Violation // at least one
+	Refusals []Refusal // at least one
 }
 
 func (e *DeniedError) Error() string {
-	if len(e.Violations) == 0 {
+	if len(e.Refusals) == 0 {
 		return "the command is refused by guard"
 	}
-	v := e.Violations[0]
-	s := fmt.Sprintf("%q is refused by guard rule %s: %s", v.Words, v.Rule, v.Reason)
-	if v.Instead != "" {
-		s += "; instead: " + v.Instead
+	r := e.Refusals[0]
+	s := fmt.Sprintf("%q is refused by guard rule %s: %s", r.Words, r.Rule, r.Reason)
+	if r.Path != "" {
+		s = r.Place() + ": " + s
 	}
-	if more := len(e.Violations) - 1; more > 0 {
+	if r.Instead != "" {
+		s += "; instead: " + r.Instead
+	}
+	if more := len(e.Refusals) - 1; more > 0 {
 		s += fmt.Sprintf(" (and %d more)", more)
 	}
 	return s
+}
+
+// Place is the file and line of a refusal in a script; "" for one in the
+// command itself.
+func (r Refusal) Place() string {
+	if r.Path == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", r.Path, r.At.Line)
 }
 
 // UnparsedError: the text could not be read as a whole, so guard has not seen

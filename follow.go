@@ -2,11 +2,14 @@ package sbx
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/sbx-run/sbx/classify"
 	"github.com/sbx-run/sbx/guard"
@@ -16,16 +19,18 @@ import (
 // Bounds of following scripts. What lies past them carries no tag, as any
 // script that is run by name: the sandbox holds it, not the reading.
 const (
-	maxFollowDepth = 4       // scripts that call scripts
-	maxFollowFiles = 32      // scripts of one command
-	maxScriptBytes = 1 << 20 // of one script
+	maxFollowDepth = 4         // scripts that call scripts
+	maxFollowFiles = 32        // scripts of one command
+	maxScriptBytes = 512 << 10 // of one script
+	maxFollowBytes = 1 << 20   // of all of them
 )
 
 // Followed is a shell script of the workspace that a command runs by name.
 type Followed struct {
-	Path   string // absolute, without symbolic links
-	Call   int    // index in Script.Calls of the call that runs it
-	Report Report // the reading of the script; places are places in it
+	Path    string // absolute, without symbolic links
+	Call    int    // index in Script.Calls of the call that runs it
+	Report  Report // the reading of the script; places are places in it
+	Skipped string // why it was not read; the Report is empty then
 }
 
 // Follow reads the shell scripts below workspace that the command runs by
@@ -34,17 +39,41 @@ type Followed struct {
 // A script may change between reading and running: what it may do is held by
 // the sandbox, whatever was read.
 func (r Report) Follow(workspace string) Report {
-	root, err := filepath.EvalSymlinks(workspace)
-	if err != nil || r.Script == nil {
+	if r.Script == nil {
 		return r
 	}
-	f := &follower{root: root, files: map[string]bool{}}
+	f := &follower{workspace: workspace, seen: map[string]bool{}}
+	defer f.close()
 	return f.report(r, 0)
 }
 
+// follower reads the scripts of one command. The workspace is opened when the
+// first script is found: most commands run none.
 type follower struct {
-	root  string
-	files map[string]bool // read already
+	workspace string
+	dir       string   // of the workspace, without symbolic links
+	root      *os.Root // what is read cannot lie outside, whoever moves links meanwhile
+	failed    bool
+	seen      map[string]bool // scripts found already, with their arguments
+	bytes     int             // read
+}
+
+func (f *follower) close() {
+	if f.root != nil {
+		f.root.Close()
+	}
+}
+
+func (f *follower) open() bool {
+	if f.root != nil || f.failed {
+		return f.root != nil
+	}
+	dir, err := filepath.EvalSymlinks(f.workspace)
+	if err == nil {
+		f.root, err = os.OpenRoot(dir)
+	}
+	f.dir, f.failed = dir, err != nil
+	return !f.failed
 }
 
 func (f *follower) report(r Report, depth int) Report {
@@ -56,21 +85,24 @@ func (f *follower) report(r Report, depth int) Report {
 		if !ok || !file.Path.Literal {
 			continue
 		}
-		path, text, ok := f.read(r.Script.Calls[i].Dir, file)
+		path, ok := f.find(r.Script.Calls[i].Dir, file)
 		if !ok {
+			continue
+		}
+		text, skipped := f.read(path)
+		if skipped != "" {
+			r.Followed = append(r.Followed, Followed{Path: path, Call: i, Skipped: skipped})
 			continue
 		}
 		d := file.Dialect
 		if file.Direct {
-			if d, ok = interpreterOf(text); !ok {
-				continue
-			}
+			d, ok = interpreterOf(text)
+		}
+		if !ok || text == "" {
+			continue
 		}
 		at := r.Script.Where
-		if at.Workspace == "" {
-			at.Workspace = at.Cwd
-		}
-		at.Cwd = r.Script.Calls[i].Dir
+		at.Workspace, at.Cwd = cmp.Or(at.Workspace, at.Cwd), r.Script.Calls[i].Dir
 		script := shell.ParseFile(text, d, at, file.Path.Value, file.Args)
 		tags, findings := classify.Classify(script)
 		inner := f.report(Report{Script: script, Tags: tags, Findings: findings, Violations: guard.Check(script)}, depth+1)
@@ -80,35 +112,82 @@ func (f *follower) report(r Report, depth int) Report {
 	return r
 }
 
-// read opens a script once, when it lies in the workspace and is a regular file
-// of bounded size.
-func (f *follower) read(dir string, file shell.File) (path, text string, ok bool) {
-	path = file.Path.Value
-	if !filepath.IsAbs(path) {
+// find resolves the name of a script, once, and reports whether it lies in the
+// workspace and was not found before: the same script with other arguments may
+// do something else.
+func (f *follower) find(dir string, file shell.File) (path string, ok bool) {
+	name := file.Path.Value
+	if !filepath.IsAbs(name) {
 		if dir == "" {
-			return "", "", false
+			return "", false
 		}
-		path = filepath.Join(dir, path)
+		name = filepath.Join(dir, name)
 	}
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil || !strings.HasPrefix(path, f.root+"/") || f.files[path] || len(f.files) >= maxFollowFiles {
-		return "", "", false
+	if !f.open() {
+		return "", false
 	}
-	f.files[path] = true
-	info, err := os.Lstat(path)
-	if err != nil || info.Mode()&fs.ModeType != 0 || info.Size() > maxScriptBytes {
-		return "", "", false
+	path, err := filepath.EvalSymlinks(name)
+	if err != nil || !within(path, f.dir) || path == f.dir {
+		return "", false
 	}
-	in, err := os.Open(path)
+	key := path + "\x00" + dir + "\x00" + file.Dialect.String()
+	for _, a := range file.Args {
+		key += "\x00" + a.Value
+	}
+	if f.seen[key] {
+		return "", false
+	}
+	f.seen[key] = true
+	return path, true
+}
+
+// read reads a script. No text and no reason: it is no text at all, and so no
+// script of a shell.
+func (f *follower) read(path string) (text, skipped string) {
+	if len(f.seen) > maxFollowFiles {
+		return "", fmt.Sprintf("more than %d scripts", maxFollowFiles)
+	}
+	rel, err := filepath.Rel(f.dir, path)
 	if err != nil {
-		return "", "", false
+		return "", err.Error()
+	}
+	// A pipe that nobody writes to must not hold the reading up.
+	in, err := f.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", oneLine(err.Error())
 	}
 	defer in.Close()
-	data, err := io.ReadAll(io.LimitReader(in, maxScriptBytes+1))
-	if err != nil || len(data) > maxScriptBytes || bytes.IndexByte(data[:min(len(data), 512)], 0) >= 0 {
-		return "", "", false
+	info, err := in.Stat()
+	switch {
+	case err != nil:
+		return "", oneLine(err.Error())
+	case info.IsDir():
+		return "", ""
+	case !info.Mode().IsRegular():
+		return "", "not a regular file"
 	}
-	return path, string(data), true
+	head := make([]byte, 512)
+	n, err := io.ReadFull(in, head)
+	if n == 0 || bytes.IndexByte(head[:n], 0) >= 0 {
+		return "", ""
+	}
+	limit := min(maxScriptBytes, maxFollowBytes-f.bytes)
+	if info.Size() > int64(limit) {
+		return "", fmt.Sprintf("larger than %d KiB", limit>>10)
+	}
+	data := head[:n]
+	if err == nil {
+		rest, err := io.ReadAll(io.LimitReader(in, int64(limit-n)+1))
+		if err != nil {
+			return "", oneLine(err.Error())
+		}
+		data = append(data, rest...)
+	}
+	if len(data) > limit {
+		return "", fmt.Sprintf("larger than %d KiB", limit>>10)
+	}
+	f.bytes += len(data)
+	return string(data), ""
 }
 
 // interpreterOf reads the first line of a script. A text without one is run by
@@ -132,4 +211,24 @@ func interpreterOf(text string) (shell.Dialect, bool) {
 	}
 	d, err := shell.ParseDialect(name)
 	return d, err == nil
+}
+
+// followed lists the scripts that were read.
+func (r Report) followed(out []string) []string {
+	for _, f := range r.Followed {
+		if f.Skipped == "" && !slices.Contains(out, f.Path) {
+			out = append(out, f.Path)
+		}
+		out = f.Report.followed(out)
+	}
+	return out
+}
+
+// findings counts those of the command and of the scripts.
+func (r Report) findings() int {
+	n := len(r.Findings)
+	for _, f := range r.Followed {
+		n += f.Report.findings()
+	}
+	return n
 }

@@ -30,6 +30,29 @@ func (r Report) Blocked() bool {
 	return len(r.Violations) > 0
 }
 
+// Refusal is one violation with its place: in the command, or in a script that
+// it runs.
+type Refusal struct {
+	guard.Violation
+	Path string // of the script; "" for the command itself
+	At   shell.Pos
+	End  shell.Pos
+}
+
+// Refusals lists the violations of the command and of the scripts that were
+// followed.
+func (r Report) Refusals() []Refusal { return r.refusals("", nil) }
+
+func (r Report) refusals(path string, out []Refusal) []Refusal {
+	for _, v := range r.Violations {
+		out = append(out, Refusal{Violation: v, Path: path, At: r.Script.Pos(v.Span.Start), End: r.Script.Pos(v.Span.End)})
+	}
+	for _, f := range r.Followed {
+		out = f.Report.refusals(f.Path, out)
+	}
+	return out
+}
+
 // Unread says why the command could not be read as a whole; "" when it was.
 func (r Report) Unread() string {
 	s := r.Script
@@ -62,6 +85,13 @@ type (
 		Violations []violationJSON `json:"violations"`
 		Unknown    []unknownJSON   `json:"unknown"`
 		Error      string          `json:"error,omitempty"` // first syntax error
+		Followed   []followedJSON  `json:"followed,omitempty"`
+	}
+	followedJSON struct {
+		Path    string `json:"path"`
+		Call    int    `json:"call"`
+		Skipped string `json:"skipped,omitempty"` // why it was not read
+		*reportJSON
 	}
 	findingJSON struct {
 		Tag   string    `json:"tag"`
@@ -73,6 +103,7 @@ type (
 	}
 	violationJSON struct {
 		Rule    string    `json:"rule"`
+		Path    string    `json:"path,omitempty"` // of the script that it stands in
 		At      shell.Pos `json:"at"`
 		End     shell.Pos `json:"end"`
 		Words   string    `json:"words"`
@@ -87,35 +118,53 @@ type (
 )
 
 // MarshalJSON gives tags (sorted), guard's verdict, findings and violations
-// with their places, and what could not be read.
-func (r Report) MarshalJSON() ([]byte, error) {
-	out := reportJSON{
+// with their places, what could not be read, and the scripts that were followed.
+func (r Report) MarshalJSON() ([]byte, error) { return marshal(r.wire()) }
+
+func (r Report) wire() *reportJSON {
+	out := &reportJSON{
 		Tags: r.Tags.Names(), Guard: r.verdict(),
-		Findings: []findingJSON{}, Violations: violationsJSON(r), Unknown: []unknownJSON{},
+		Findings: []findingJSON{}, Violations: []violationJSON{}, Unknown: []unknownJSON{},
 	}
-	if s := r.Script; s != nil {
-		out.Text = s.Text
-		if s.Err != nil {
-			out.Error = s.Err.Error()
-		}
-		for _, f := range r.Findings {
-			out.Findings = append(out.Findings, findingJSON{
-				Tag: f.Tag.String(), Rule: f.Rule, At: s.Pos(f.Span.Start), End: s.Pos(f.Span.End), Words: f.Words, Why: f.Why,
-			})
-		}
-		for _, u := range s.Unknown {
-			out.Unknown = append(out.Unknown, unknownJSON{At: s.Pos(u.Span.Start), End: s.Pos(u.Span.End), Why: u.Why})
-		}
+	s := r.Script
+	if s == nil {
+		return out
 	}
-	return marshal(out)
+	out.Text = s.Text
+	if s.Err != nil {
+		out.Error = s.Err.Error()
+	}
+	for _, f := range r.Findings {
+		out.Findings = append(out.Findings, findingJSON{
+			Tag: f.Tag.String(), Rule: f.Rule, At: s.Pos(f.Span.Start), End: s.Pos(f.Span.End), Words: f.Words, Why: f.Why,
+		})
+	}
+	for _, v := range r.Violations {
+		out.Violations = append(out.Violations, Refusal{Violation: v, At: s.Pos(v.Span.Start), End: s.Pos(v.Span.End)}.wire())
+	}
+	for _, u := range s.Unknown {
+		out.Unknown = append(out.Unknown, unknownJSON{At: s.Pos(u.Span.Start), End: s.Pos(u.Span.End), Why: u.Why})
+	}
+	for _, f := range r.Followed {
+		wire := followedJSON{Path: f.Path, Call: f.Call, Skipped: f.Skipped}
+		if f.Skipped == "" {
+			wire.reportJSON = f.Report.wire()
+		}
+		out.Followed = append(out.Followed, wire)
+	}
+	return out
 }
 
-func violationsJSON(r Report) []violationJSON {
-	out := []violationJSON{}
-	for _, v := range r.Violations {
-		out = append(out, violationJSON{
-			Rule: v.Rule, At: r.Script.Pos(v.Span.Start), End: r.Script.Pos(v.Span.End), Words: v.Words, Reason: v.Reason, Instead: v.Instead,
-		})
+func (r Refusal) wire() violationJSON {
+	return violationJSON{
+		Rule: r.Rule, Path: r.Path, At: r.At, End: r.End, Words: r.Words, Reason: r.Reason, Instead: r.Instead,
+	}
+}
+
+func wireRefusals(list []Refusal) []violationJSON {
+	out := make([]violationJSON, 0, len(list))
+	for _, r := range list {
+		out = append(out, r.wire())
 	}
 	return out
 }

@@ -19,6 +19,7 @@ type Record struct {
 	Guard      string            `json:"guard"` // "block" until the command was read
 	Findings   int               `json:"findings"`
 	Violations []violationJSON   `json:"violations,omitempty"`
+	Followed   []string          `json:"followed,omitempty"`   // scripts of the workspace that were read too
 	Unread     string            `json:"unread,omitempty"`     // why the text was not read as a whole
 	Removed    []string          `json:"removed_env"`          // names only
 	Unenforced []string          `json:"unenforced,omitempty"` // asked for, and not given
@@ -62,11 +63,10 @@ func NotStarted(o Options, err error) Result {
 // read takes over what the reading of the command found.
 func (r *Record) read(report Report, workspace string) {
 	r.Workspace = workspace
-	r.Tags, r.Guard, r.Findings = report.Tags.Names(), report.verdict(), len(report.Findings)
+	r.Tags, r.Guard, r.Findings = report.Tags.Names(), report.verdict(), report.findings()
 	r.Unread = report.Unread()
-	if report.Blocked() {
-		r.Violations = violationsJSON(report)
-	}
+	r.Followed = report.followed(nil)
+	r.Violations = wireRefusals(report.Refusals())
 }
 
 // job is one request on its way.

@@ -173,9 +173,10 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 	}
 
 	report := Check(req, shell.Where{Cwd: dir, Workspace: workspace, Home: home, User: user})
+	report = report.Follow(workspace)
 	j.result.read(report, workspace)
-	if report.Blocked() {
-		return j, &DeniedError{Violations: report.Violations}
+	if refusals := report.Refusals(); len(refusals) > 0 {
+		return j, &DeniedError{Refusals: refusals}
 	}
 	if why := report.Unread(); why != "" && !e.options.AllowUnparsed {
 		return j, &UnparsedError{Why: why}

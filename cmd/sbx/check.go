@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +42,8 @@ is present, else 0; 2 when the call itself makes no sense.
 type checkCall struct {
 	flags
 	json, batch bool
+	follow      bool
+	explain     bool
 	file        string
 	failOn      tagSet
 	request     sbx.Request
@@ -51,6 +54,8 @@ func parseCheck(args []string) (*checkCall, error) {
 	c := &checkCall{flags: *newFlags("check")}
 	c.BoolVar(&c.json, "json", false, "")
 	c.BoolVar(&c.batch, "batch", false, "")
+	c.BoolVar(&c.follow, "follow", false, "")
+	c.BoolVar(&c.explain, "explain", false, "")
 	c.StringVar(&c.file, "file", "", "")
 	c.StringVar(&c.where.Cwd, "cwd", "", "")
 	c.StringVar(&c.where.Home, "home", "", "")
@@ -92,6 +97,9 @@ func check(s *streams, args []string) int {
 		return checkBatch(s, c)
 	}
 	report := sbx.Check(c.request, c.where)
+	if c.follow {
+		report = report.Follow(cmp.Or(c.where.Workspace, c.where.Cwd))
+	}
 	if c.json {
 		err = writeJSON(s.out, report)
 	} else {

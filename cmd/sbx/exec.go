@@ -228,8 +228,12 @@ func (s *streams) report(err error) {
 	)
 	switch {
 	case errors.As(err, &denied):
-		for _, v := range denied.Violations {
-			s.say("refused", fmt.Sprintf("%s: %s (rule %s)", v.Words, v.Reason, v.Rule))
+		for _, v := range denied.Refusals {
+			place := ""
+			if v.Path != "" {
+				place = v.Place() + ": "
+			}
+			s.say("refused", fmt.Sprintf("%s%s: %s (rule %s)", place, v.Words, v.Reason, v.Rule))
 			if v.Instead != "" {
 				s.say("hint", v.Instead)
 			}
