@@ -51,6 +51,8 @@ type Word struct {
 	Quoted bool // some part was quoted
 	// Vars names the unknown parameters that were left out.
 	Vars []string
+	// From lists the variables with a place in the text whose values are in it.
+	From []Origin
 	// Subs are the indices in Script.Calls of the calls inside command and
 	// process substitutions of this word.
 	Subs []int
@@ -65,6 +67,13 @@ type Word struct {
 	src  *syntax.Word // nil when the value has no word of its own in the text
 	frag bool         // one of several fields of src
 	body int          // without src: 1 + the offset in Script.Text where Value stands unchanged; 0 when it does not
+}
+
+// Origin is where a variable got its value: by an assignment, as the argument of
+// a function or script ("1"), or as the variable of a loop.
+type Origin struct {
+	Name string
+	Span Span // of the last assignment before
 }
 
 // Assign is NAME=VALUE before a command, or as an operand of export and declare.

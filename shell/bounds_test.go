@@ -79,6 +79,22 @@ func TestTooManyCommands(t *testing.T) {
 	}
 }
 
+// Values and directories that grow with each command stay bounded.
+func TestGrowthIsBounded(t *testing.T) {
+	for _, unit := range []string{"x=$x$x/a; ", "a+=(\"${a[@]}\" b); ", "cd a; ", "set -- \"$@\" \"$@\" b; ", "x+=$x$x; y=\"$x$x$x$x$x$x$x$x\"; ", "pushd a; ", "x={$x,b}; eval x=$x; "} {
+		text := "x=abc a=(b) " + "\n" + strings.Repeat(unit, 3_000) + "rm last"
+		s := ParseAt(text, Bash, home)
+		if n := len(s.Calls); n == 0 || s.Calls[n-1].Name() != "rm" && len(s.Unknown) == 0 {
+			t.Errorf("%q: the end was not read", unit)
+		}
+		for _, c := range s.Calls {
+			if len(c.Dir) > 2*maxDir {
+				t.Fatalf("%q: a directory of %d bytes", unit, len(c.Dir))
+			}
+		}
+	}
+}
+
 func TestTextsInTexts(t *testing.T) {
 	text := "rm -rf x"
 	for range maxDepth + 4 {

@@ -108,7 +108,7 @@ func (w *walker) assign(a *syntax.Assign) Assign {
 }
 
 func valueOf(f Word) value {
-	v := value{text: f.Value, known: f.Literal || f.Guess, glob: f.Glob && !f.Quoted, prefix: f.Prefix}
+	v := value{text: f.Value, known: f.Literal || f.Guess, glob: f.Glob && !f.Quoted, prefix: f.Prefix, at: f.Span}
 	return v
 }
 
@@ -139,6 +139,7 @@ func (w *walker) assignOne(a Assign) {
 	if a.Append {
 		v = appendValue(w, name, v)
 	}
+	v.at = a.Span
 	w.sc.set(name, v)
 }
 
@@ -311,10 +312,7 @@ func (w *walker) setParams(args []Word) {
 			return // options only
 		}
 	}
-	w.sc.params, w.sc.hasParams = nil, true
-	for _, a := range args {
-		w.sc.params = append(w.sc.params, valueOf(a))
-	}
+	w.sc.setParams(args)
 }
 
 func (w *walker) defineAlias(args []Word) {

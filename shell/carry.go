@@ -258,12 +258,9 @@ func (w *walker) runShell(i int, c Call, sp *carrier, o options, rest []Word) {
 		if len(rest) == 0 {
 			return
 		}
-		for k, a := range rest[1:] {
-			if k == 0 {
-				sc.zero = a.Value
-				continue
-			}
-			sc.params = append(sc.params, valueOf(a))
+		if len(rest) > 1 {
+			sc.zero = rest[1].Value
+			sc.setParams(rest[2:])
 		}
 		w.runText(i, c, rest[:1], d, sc)
 		return
@@ -278,9 +275,7 @@ func (w *walker) runShell(i int, c Call, sp *carrier, o options, rest []Word) {
 	if !o.has("s") && len(rest) > 0 {
 		rest = rest[1:]
 	}
-	for _, a := range rest {
-		sc.params = append(sc.params, valueOf(a))
-	}
+	sc.setParams(rest)
 	m := fixedAt(c.Span.Start)
 	if c.In != nil {
 		_, offs := w.textOf(*c.In)

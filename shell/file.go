@@ -44,9 +44,7 @@ func (s *Script) Runs(i int) (File, bool) {
 
 // ParseFile reads the text of a script that is called with arguments.
 func ParseFile(text string, d Dialect, at Where, name string, args []Word) *Script {
-	sc := &scope{dir: at.Cwd, hasParams: true, zero: name}
-	for _, a := range args {
-		sc.params = append(sc.params, valueOf(a))
-	}
+	sc := &scope{dir: at.Cwd, zero: name}
+	sc.setParams(args)
 	return parseIn(text, d, at, sc)
 }

@@ -50,10 +50,7 @@ func (w *walker) followDefined(i int, c Call, name string) {
 		w.carriers = appendCarrier(w.carriers, Carrier{name, i, ViaFunc})
 		w.fn = name
 		params, has := w.sc.params, w.sc.hasParams
-		w.sc.params, w.sc.hasParams = nil, true
-		for _, a := range c.Args() {
-			w.sc.params = append(w.sc.params, valueOf(a))
-		}
+		w.sc.setParams(c.Args())
 		w.stmt(f.Body)
 		w.sc.params, w.sc.hasParams = params, has
 		w.ctx = saved

@@ -24,6 +24,9 @@ func (b *builder) param(p *syntax.ParamExp, q quoting) {
 	} else if v.isList && name != "@" && name != "*" {
 		v = first(v) // $a is ${a[0]}
 	}
+	if v.at.End > 0 && !b.text {
+		b.from = append(b.from, Origin{name, v.at})
+	}
 	switch {
 	case p.Excl && p.Names == 0 && v.known && !v.isList && v.text != "":
 		v, set = b.w.lookup(v.text)

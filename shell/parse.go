@@ -17,6 +17,7 @@ const (
 	maxDepth   = 16      // texts inside texts: sh -c "sh -c …"
 	maxNodes   = 1_000   // nested commands of one text that are followed
 	maxCalls   = 100_000 // calls of one script
+	maxFields  = 1 << 18 // fields of one script that come from lists and splitting
 	maxResume  = 20      // syntax errors after which reading goes on at the next line
 )
 

@@ -15,6 +15,7 @@ type value struct {
 	isList bool
 	// exported says that programs get it, also shells started by this one.
 	exported bool
+	at       Span // where it was set; empty when the text does not show it
 }
 
 // scope is the state of one shell or subshell. A child sees its parent, which
@@ -43,7 +44,19 @@ func (s *scope) child() *scope {
 	return &scope{parent: s, dir: s.dir, dirs: s.dirs, params: s.params, hasParams: s.hasParams, zero: s.zero, exportAll: s.exportAll}
 }
 
+// maxValue and maxList bound what is kept of one variable: x=$x$x doubles it.
+const (
+	maxValue = 1 << 16
+	maxList  = 1 << 8
+)
+
 func (s *scope) set(name string, v value) {
+	if len(v.text) > maxValue {
+		v = value{prefix: v.text[:256], exported: v.exported}
+	}
+	if len(v.list) > maxList {
+		v = value{isList: true, exported: v.exported}
+	}
 	if s.vars == nil {
 		s.vars = map[string]value{}
 	}
@@ -52,6 +65,16 @@ func (s *scope) set(name string, v value) {
 		v.exported = s.exportAll || ok && old.exported || !ok && inEnvironment(name)
 	}
 	s.vars[name] = v
+}
+
+// setParams sets $1 and on.
+func (s *scope) setParams(words []Word) {
+	s.params, s.hasParams = nil, len(words) <= maxList
+	if s.hasParams {
+		for _, a := range words {
+			s.params = append(s.params, valueOf(a))
+		}
+	}
 }
 
 // export marks a variable for the programs that are started.
@@ -171,9 +194,16 @@ func (w *walker) chdir(name string, args []Word) {
 	w.sc.set("OLDPWD", value{text: old, known: old != ""})
 }
 
+// maxDir is the length past which a directory is not followed further: no
+// kernel takes a longer path.
+const maxDir = 4_096
+
 // cdTarget keeps what is known of a directory: with an unknown tail the known
 // parent directory stands for it, when it is absolute or climbs.
 func cdTarget(dir string, w Word) string {
+	if len(dir)+len(w.Value) > maxDir {
+		return path.Dir(dir) + "/?"
+	}
 	if w.Literal || w.Guess {
 		return join(dir, w.Value)
 	}

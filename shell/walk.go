@@ -18,6 +18,7 @@ type reader struct {
 	again   int      // calls that such walks emitted
 	nodes   int      // nesting at this moment
 	full    bool     // maxCalls was reached
+	fields  int      // fields beyond the first of their words
 	hashed  bool     // words may hold hashByte
 }
 

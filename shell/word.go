@@ -33,6 +33,7 @@ type builder struct {
 	guess  bool
 	eval   bool
 	vars   []string
+	from   []Origin // kept for every field of the word
 	subs   []int
 	proc   byte
 
@@ -126,6 +127,12 @@ func (b *builder) put(s string, off int, step bool) {
 	if b.w.r.hashed {
 		s = unhash(s)
 	}
+	if len(b.buf)+len(s) > maxText { // $x$x$x … of a long value
+		if b.prefix < 0 {
+			b.prefix = len(b.buf)
+		}
+		return
+	}
 	b.buf = append(b.buf, s...)
 	b.any = b.any || s != ""
 	if b.text {
@@ -150,14 +157,31 @@ func (b *builder) missing(off int) {
 	}
 }
 
+// field counts a field beyond the first of its word, and says whether it is
+// within the bound. A list may hold itself: a+=("${a[@]}").
+func (r *reader) field() bool {
+	r.fields++
+	return r.fields <= maxFields
+}
+
+func (w *walker) tooManyWords(sp Span) {
+	if w.r.fields == maxFields+1 {
+		w.unknown(sp, "too many words from expansions")
+	}
+}
+
 // flush ends a field.
 func (b *builder) flush() {
 	if !b.any && len(b.buf) == 0 {
 		return
 	}
+	if len(b.out) > b.start && !b.w.r.field() {
+		b.w.tooManyWords(b.span)
+		return
+	}
 	f := Word{
 		Value: string(b.buf), Literal: b.prefix < 0, Glob: b.glob, Quoted: b.quoted,
-		Guess: b.guess, Eval: b.eval, Vars: b.vars, Subs: b.subs, Proc: b.proc,
+		Guess: b.guess, Eval: b.eval, Vars: b.vars, From: b.from, Subs: b.subs, Proc: b.proc,
 		src: b.src, Span: b.span,
 	}
 	f.Prefix = f.Value
