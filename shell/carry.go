@@ -251,7 +251,7 @@ func (w *walker) runShell(i int, c Call, sp *carrier, o options, rest []Word) {
 	sc := w.sc.newProcess()
 	for _, a := range c.Assigns {
 		v := valueOf(a.Value)
-		v.exported = true
+		v.exported, v.at = true, a.Span
 		sc.set(a.Name, v)
 	}
 	if o.has("c") {

@@ -46,5 +46,8 @@ func (s *Script) Runs(i int) (File, bool) {
 func ParseFile(text string, d Dialect, at Where, name string, args []Word) *Script {
 	sc := &scope{dir: at.Cwd, zero: name}
 	sc.setParams(args)
+	for i := range sc.params {
+		sc.params[i].at = Span{} // their places are in another text
+	}
 	return parseIn(text, d, at, sc)
 }

@@ -365,7 +365,7 @@ func (w *walker) forClause(cmd *syntax.ForClause) {
 			done = w.r.counting()
 		}
 		walked = true
-		w.sc.set(iter.Name.Value, value{text: it.Value, known: true, glob: it.Glob})
+		w.sc.set(iter.Name.Value, value{text: it.Value, known: true, glob: it.Glob, at: it.Span})
 		w.stmts(cmd.Do)
 		done()
 	}
