@@ -28,8 +28,11 @@ func BenchmarkRun(b *testing.B) {
 				}
 			}
 		})
-		for _, backend := range []sandbox.Backend{none.New(), direct.New()} {
-			b.Run(heap.name+"/"+backend.Name(), func(b *testing.B) {
+		for _, backend := range []struct {
+			name string
+			sandbox.Backend
+		}{{"none", none.New()}, {"thread", direct.NewThread()}, {"landlock", direct.NewTier("landlock")}} {
+			b.Run(heap.name+"/"+backend.name, func(b *testing.B) {
 				s, err := backend.Open(context.Background(), sandbox.Profile{Workspace: b.TempDir(), Home: b.TempDir()})
 				if err != nil {
 					b.Fatal(err)

@@ -2,10 +2,10 @@
 // this process on this host, confined by the kernel. Nothing has to be
 // installed.
 //
-// Tiers are tried from the strongest down. Today there is one, landlock:
-// Landlock for files, signals and abstract sockets, seccomp for system calls,
-// no_new_privs, no capabilities. The full tier (namespaces and mounts) takes
-// its place above it.
+// Tiers are tried from the strongest down. full: namespaces, mounts and a
+// process 1, and then all of landlock. full-noproc: the same where /proc cannot
+// be mounted. landlock: Landlock for files, signals and abstract sockets,
+// seccomp for system calls, no_new_privs, no capabilities.
 package direct
 
 import "github.com/sbx-run/sbx/sandbox"
@@ -13,8 +13,26 @@ import "github.com/sbx-run/sbx/sandbox"
 // Name is the word for --backend and the configuration.
 const Name = "direct"
 
-// Backend confines by Landlock and seccomp. It is safe for concurrent use.
-type Backend struct{}
+// Backend confines by namespaces, Landlock and seccomp. It is safe for
+// concurrent use.
+type Backend struct{ only variant }
+
+// variant narrows what is tried. The zero value is what is shipped; tests use
+// the rest.
+type variant struct {
+	tier    string // this one alone
+	thread  bool   // the landlock tier by way of a restricted thread
+	without layer  // left out, to prove that the suite notices
+}
+
+// layer is a part of the confinement.
+type layer uint
+
+const (
+	layerLandlock layer = 1 << iota
+	layerSeccomp
+	layerMounts // the mount namespace itself
+)
 
 // New returns the backend. On other systems than Linux it exists and says
 // sandbox.ErrUnsupported.

@@ -16,7 +16,7 @@ import (
 // Probe confines a thread of its own and tries what must not work there. The
 // gaps are those of a supervised run with the network off; Open says what a
 // profile really gets.
-func (*Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
+func (b *Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
 	if err := ctx.Err(); err != nil {
 		return sandbox.Capabilities{}, err
 	}
@@ -25,7 +25,7 @@ func (*Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
 		return sandbox.Capabilities{}, err
 	}
 	p := sandbox.Profile{Supervisor: true}
-	s := &session{profile: p, abi: abi, decision: decide(abi, p, nil)}
+	s := &session{profile: p, only: b.only, abi: abi, decision: decide(abi, p, nil)}
 	if s.programs, err = programs(s.decision.filters); err != nil {
 		return sandbox.Capabilities{}, err
 	}
@@ -34,7 +34,7 @@ func (*Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
 		return sandbox.Capabilities{}, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
 	}
 	defer unix.Close(ruleset)
-	if err := proc.OnThread(func(t proc.Thread) error { return s.try(ruleset, t) }); err != nil {
+	if err := s.tried(ruleset); err != nil {
 		return sandbox.Capabilities{}, fmt.Errorf("probe landlock tier: %w: %w", err, sandbox.ErrUnavailable)
 	}
 	return sandbox.Capabilities{
@@ -43,18 +43,28 @@ func (*Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
 	}, nil
 }
 
-// try runs on a thread that ends afterwards. Each act is done once before the
-// thread is confined, where it must work, and once after.
-func (s *session) try(ruleset int, t proc.Thread) error {
-	acts := []struct {
-		name string
-		do   func() error
-		want error
-	}{
+// deniedAct must work unconfined and be refused inside.
+type deniedAct struct {
+	name string
+	do   func() error
+	want error
+}
+
+func acts() []deniedAct {
+	return []deniedAct{
 		{"open /dev/null for writing", openNull, unix.EACCES},
 		{"make a unix socket", unixSocket, unix.EPERM},
 	}
-	for _, a := range acts {
+}
+
+func (s *session) tryThread(ruleset int) error {
+	return proc.OnThread(func(t proc.Thread) error { return s.try(ruleset, t) })
+}
+
+// try runs on a thread that ends afterwards. Each act is done once before the
+// thread is confined, where it must work, and once after.
+func (s *session) try(ruleset int, t proc.Thread) error {
+	for _, a := range acts() {
 		if err := a.do(); err != nil {
 			return fmt.Errorf("%s, unconfined: %w", a.name, err)
 		}
@@ -62,7 +72,7 @@ func (s *session) try(ruleset int, t proc.Thread) error {
 	if err := s.restrict(ruleset, t); err != nil {
 		return err
 	}
-	for _, a := range acts {
+	for _, a := range acts() {
 		if err := a.do(); !errors.Is(err, a.want) {
 			return fmt.Errorf("%s, confined: want %v, got %v", a.name, a.want, err)
 		}

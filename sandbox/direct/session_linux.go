@@ -20,29 +20,30 @@ import (
 // tier is one strength of confinement.
 type tier struct {
 	name string
-	open func(p sandbox.Profile) (*session, error)
+	open func(b *Backend, p sandbox.Profile) (sandbox.Session, error)
 }
 
 // tiers are tried in order; the first that this host can give is used. When
 // none can, the run is refused.
 func tiers() []tier {
 	return []tier{
-		// {"full", openFull}: namespaces and mounts, then all of landlock.
-		{"landlock", openLandlock},
+		{tierLandlock, openLandlock},
 	}
 }
 
 // Open prepares a session. Nothing of it is weaker than the plan says: what
 // this host cannot give is a gap, and a required gap refuses here.
-func (*Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, error) {
+func (b *Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, error) {
 	if i := p.Identity; i != nil && os.Geteuid() != 0 && i.UID != uint32(os.Geteuid()) {
 		return nil, fmt.Errorf("run as user %d: only root can: %w", i.UID, sandbox.ErrUnavailable)
 	}
 	var failed error
 	for _, t := range tiers() {
-		s, err := t.open(p)
+		if b.only.tier != "" && t.name != b.only.tier {
+			continue
+		}
+		s, err := t.open(b, p)
 		if err == nil {
-			s.tier = t.name
 			return s, nil
 		}
 		failed = errors.Join(failed, err)
@@ -53,7 +54,7 @@ func (*Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, err
 // session is one profile under the tier landlock.
 type session struct {
 	profile     sandbox.Profile
-	tier        string
+	only        variant
 	abi         int
 	decision    decision
 	programs    [][]byte // in the order of decision.filters
@@ -65,13 +66,16 @@ type session struct {
 	closed bool
 }
 
-func openLandlock(p sandbox.Profile) (*session, error) {
+// tierLandlock is the name in plans and results.
+const tierLandlock = "landlock"
+
+func openLandlock(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
 	abi, err := landlockABI()
 	if err != nil {
 		return nil, err
 	}
 	found, stamps := survey(p)
-	s := &session{profile: p, abi: abi, inside: insideWritable(p, found.hidden)}
+	s := &session{profile: p, only: b.only, abi: abi, inside: insideWritable(p, found.hidden)}
 	s.decision = decide(abi, p, s.inside)
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
 		return nil, err
@@ -143,9 +147,9 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	}
 	defer s.release(r)
 	plan := sandbox.Plan{
-		Backend: Name, Tier: s.tier, Argv: slices.Clone(c.Argv), Dir: s.dir(c),
+		Backend: Name, Tier: tierLandlock, Argv: slices.Clone(c.Argv), Dir: s.dir(c),
 		Network: s.profile.Network.String(), Write: writable(s.profile), Hide: slices.Clone(r.hidden),
-		Steps: s.describe(), Enforced: slices.Clone(s.decision.enforced), Gaps: slices.Clone(s.decision.gaps),
+		Steps: s.describe(c), Enforced: slices.Clone(s.decision.enforced), Gaps: slices.Clone(s.decision.gaps),
 	}
 	for _, entry := range c.Env {
 		name, _, _ := strings.Cut(entry, "=")
@@ -162,23 +166,6 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	return plan, nil
 }
 
-func (s *session) describe() []string {
-	var names []string
-	if s.profile.Supervisor {
-		names = append(names, "close descriptors above 2 on exec", "become subreaper", "limit core dumps to 0")
-	} else {
-		names = append(names, "copy descriptor table, close descriptors above 2 on exec")
-	}
-	names = append(names, "forbid access to own memory")
-	for _, st := range s.steps(-1, proc.Thread{}) {
-		names = append(names, st.name)
-	}
-	if s.profile.Supervisor {
-		return append(names, "execute in own process group, killed with sbx")
-	}
-	return append(names, "execute in new process group", "limit core dumps to 0")
-}
-
 func (s *session) dir(c sandbox.Command) string {
 	if c.Dir != "" {
 		return c.Dir
@@ -189,7 +176,7 @@ func (s *session) dir(c sandbox.Command) string {
 // Run starts the command and waits.
 func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	result, err := s.run(ctx, c)
-	result.Backend, result.Tier = Name, s.tier
+	result.Backend, result.Tier = Name, tierLandlock
 	result.Enforced, result.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
 	result.Identity = s.profile.Identity
 	return result, err
@@ -207,8 +194,31 @@ func (s *session) run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 			return refused, fmt.Errorf("%w: %w", err, sandbox.ErrStart)
 		}
 	}
-	return proc.Run(ctx, proc.Job{
+	return proc.Run(ctx, s.job(r.fd, c))
+}
+
+// threadJob confines a thread and starts the command from it.
+func (s *session) threadJob(ruleset int, c sandbox.Command) proc.Job {
+	return proc.Job{
 		Command: c, Dir: s.dir(c), Supervisor: s.profile.Supervisor, NoCore: true,
-		Prepare: func(t proc.Thread) error { return s.restrict(r.fd, t) },
-	})
+		Prepare: func(t proc.Thread) error { return s.restrict(ruleset, t) },
+	}
+}
+
+// describeThread lists what threadJob does.
+func (s *session) describeThread() []string {
+	var names []string
+	if s.profile.Supervisor {
+		names = append(names, "close descriptors above 2 on exec", "become subreaper", "limit core dumps to 0")
+	} else {
+		names = append(names, "copy descriptor table, close descriptors above 2 on exec")
+	}
+	names = append(names, "forbid access to own memory")
+	for _, st := range s.steps(-1, proc.Thread{}) {
+		names = append(names, st.name)
+	}
+	if s.profile.Supervisor {
+		return append(names, "execute in own process group, killed with sbx")
+	}
+	return append(names, "execute in new process group", "limit core dumps to 0")
 }

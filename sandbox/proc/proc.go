@@ -30,7 +30,28 @@ type Job struct {
 	// command. It runs on a thread of its own that nothing else will use. nil:
 	// nothing to do.
 	Prepare func(t Thread) error
-	NoCore  bool // no core dumps: on many hosts they are piped to a program of root
+	// Spawn starts the command in place of this package; Prepare and NoCore are
+	// its business then. It runs on a thread that is kept until the command was
+	// waited for. files are the command's descriptors 0, 1 and 2.
+	Spawn func(path string, files [3]uintptr) (Spawned, error)
+	// Init says that Spawn starts process 1 of a pid namespace.
+	Init   bool
+	NoCore bool // no core dumps: on many hosts they are piped to a program of root
+}
+
+// Spawned is what Spawn started.
+type Spawned struct {
+	PID int // the command, or process 1 of its pid namespace
+	// Ended tells how the command ended, once process 1 has; false when process
+	// 1 was killed. nil without Init.
+	Ended   func() (Ended, bool)
+	Release func() // called once, when the command was waited for; may be nil
+}
+
+// Ended is how the command ended, for a Spawned of which PID is process 1.
+type Ended struct {
+	Status    syscall.WaitStatus
+	PeakBytes int64
 }
 
 // Thread is the thread that starts the command.

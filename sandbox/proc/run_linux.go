@@ -18,7 +18,7 @@ func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
 		return notStarted(), startError(j, err)
 	}
 	var before map[int]bool
-	if j.Supervisor {
+	if j.Supervisor && !j.Init {
 		before = children()
 	}
 	began := time.Now()
@@ -31,7 +31,10 @@ func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
 	std.started()
 
 	var t tree = group{c.pid}
-	if j.Supervisor {
+	switch {
+	case j.Init:
+		t = namespace{c.pid, c.ended}
+	case j.Supervisor:
 		t = &reaper{pid: c.pid, ours: before}
 	}
 	ending, lost := supervise(ctx, j.Command, t)

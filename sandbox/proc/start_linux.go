@@ -13,7 +13,8 @@ import (
 // child is a started command and the thread that started it.
 type child struct {
 	pid     int
-	release func() // ends what start left behind; after that PDEATHSIG no longer holds
+	ended   func() (Ended, bool) // see Spawned
+	release func()               // ends what start left behind; after that PDEATHSIG no longer holds
 }
 
 // start runs the command from a thread of its own. What Prepare does to that
@@ -31,6 +32,9 @@ type child struct {
 // descriptors for all threads and keeps the thread, so that the command gets
 // SIGKILL when the supervisor dies.
 func start(j Job, path string, files []*os.File) (child, error) {
+	if j.Spawn != nil {
+		return spawn(j, path, files)
+	}
 	if j.Supervisor {
 		if err := becomeSupervisor(j.NoCore); err != nil {
 			return child{}, err
@@ -85,7 +89,44 @@ func start(j Job, path string, files []*os.File) (child, error) {
 	if r.err != nil {
 		release()
 	}
-	return child{r.pid, release}, r.err
+	return child{r.pid, nil, release}, r.err
+}
+
+// spawn lets the job start the command. The thread is not changed by that, but
+// the command may get SIGKILL when it ends, so it is kept.
+func spawn(j Job, path string, files []*os.File) (child, error) {
+	if j.Supervisor && !j.Init {
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return child{}, &StepError{"become subreaper", err}
+		}
+	}
+	var fds [3]uintptr
+	for i, f := range files {
+		fds[i] = f.Fd() // also makes it blocking, which programs expect
+	}
+	started := make(chan error)
+	hold := make(chan struct{})
+	var s Spawned
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		var err error
+		s, err = j.Spawn(path, fds)
+		started <- err
+		<-hold
+	}()
+	err := <-started
+	runtime.KeepAlive(files)
+	release := func() {
+		close(hold)
+		if s.Release != nil {
+			s.Release()
+		}
+	}
+	if err != nil {
+		release()
+	}
+	return child{s.PID, s.Ended, release}, err
 }
 
 type startResult struct {

@@ -1,0 +1,192 @@
+package direct
+
+import (
+	"errors"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/filter"
+	"github.com/sbx-run/sbx/sandbox/proc"
+	"github.com/sbx-run/sbx/sandbox/spawn"
+)
+
+// job starts the command from a child that confines itself.
+func (s *session) job(ruleset int, c sandbox.Command) proc.Job {
+	if s.only.thread {
+		return s.threadJob(ruleset, c)
+	}
+	return proc.Job{
+		Command: c, Dir: s.dir(c), Supervisor: s.profile.Supervisor,
+		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) {
+			pipes, err := spawn.NewPipes()
+			if err != nil {
+				return proc.Spawned{}, err
+			}
+			defer pipes.Close()
+			plan := s.childPlan(ruleset, pipes, files, c)
+			plan.Exec(path, c.Argv, c.Env)
+			pid, err := plan.Start(0, pipes)
+			return proc.Spawned{PID: pid}, stepError(err)
+		},
+	}
+}
+
+// stepError translates the error of a child's step.
+func stepError(err error) error {
+	var step *spawn.StepError
+	if errors.As(err, &step) {
+		return &proc.StepError{Step: step.Step, Err: step.Errno}
+	}
+	return err
+}
+
+func (s *session) describe(c sandbox.Command) []string {
+	if s.only.thread {
+		return s.describeThread()
+	}
+	p := s.childPlan(-1, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, c)
+	p.Exec("", nil, nil)
+	return outline(p)
+}
+
+// childPlan is the table up to what executes the command.
+func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c sandbox.Command) *spawn.Plan {
+	p := spawn.NewPlan()
+	if !s.profile.Supervisor {
+		p.Call("enter new process group", unix.SYS_SETPGID, []uintptr{0, 0})
+	}
+	planDropBounding(p)
+	if i := s.profile.Identity; i != nil {
+		planIdentity(p, i)
+	}
+	p.DieWithParent()
+	p.ParentLives(pipes)
+	p.Stdio(files)
+	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(s.dir(c))})
+	planLimits(p)
+	p.CloseOnExec()
+	planNoPrivileges(p)
+	if s.only.without&layerLandlock == 0 {
+		p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})
+	}
+	if s.only.without&layerSeccomp == 0 {
+		planFilter(p, s.decision.filters, s.programs)
+	}
+	return p
+}
+
+// planDropBounding needs a capability itself; without it there is nothing to
+// drop for, see dropBounding.
+func planDropBounding(p *spawn.Plan) {
+	for c := range uintptr(unix.CAP_LAST_CAP + 1) {
+		p.Call("drop capability "+strconv.Itoa(int(c))+" from the bounding set", unix.SYS_PRCTL, []uintptr{unix.PR_CAPBSET_DROP, c}, spawn.IgnoreError)
+	}
+}
+
+// planIdentity changes the credentials.
+func planIdentity(p *spawn.Plan, i *sandbox.Identity) {
+	var groups uintptr
+	if len(i.Groups) > 0 {
+		list := append([]uint32(nil), i.Groups...)
+		groups = spawn.Ptr(p, &list[0])
+	}
+	gid, uid := uintptr(i.GID), uintptr(i.UID)
+	p.Call("take groups", unix.SYS_SETGROUPS, []uintptr{uintptr(len(i.Groups)), groups})
+	p.Call("take group "+strconv.Itoa(int(i.GID)), unix.SYS_SETRESGID, []uintptr{gid, gid, gid})
+	p.Call("take user "+strconv.Itoa(int(i.UID)), unix.SYS_SETRESUID, []uintptr{uid, uid, uid})
+}
+
+func planNoPrivileges(p *spawn.Plan) {
+	p.Call("set no_new_privs", unix.SYS_PRCTL, []uintptr{unix.PR_SET_NO_NEW_PRIVS, 1})
+	p.Call("clear ambient capabilities", unix.SYS_PRCTL, []uintptr{unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL})
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	p.Call("drop capabilities", unix.SYS_CAPSET, []uintptr{spawn.Ptr(p, &header), spawn.Ptr(p, new([2]unix.CapUserData))})
+}
+
+func planFilter(p *spawn.Plan, names []string, programs [][]byte) {
+	code := filter.Load(programs...)
+	prog := &syscall.SockFprog{Len: uint16(len(code)), Filter: unsafe.SliceData(code)}
+	p.Call("load system call filter "+strings.Join(names, "+"), unix.SYS_SECCOMP, []uintptr{unix.SECCOMP_SET_MODE_FILTER, 0, spawn.Ptr(p, prog)})
+}
+
+// planLimits sets the limits of the command, and gives back what Go has taken:
+// its start raises the soft limit of open files to one below the hard one.
+func planLimits(p *spawn.Plan) {
+	p.Limit("limit core dumps to 0", unix.RLIMIT_CORE, 0, 0)
+	var have unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &have) != nil || have.Cur != have.Max-1 {
+		return
+	}
+	soft := min(uint64(usualFiles), have.Cur)
+	var caller unix.Rlimit
+	if unix.Prlimit(unix.Getppid(), unix.RLIMIT_NOFILE, nil, &caller) == nil && caller.Cur < have.Cur {
+		soft = caller.Cur
+	}
+	p.Limit("limit open files as before Go", unix.RLIMIT_NOFILE, soft, have.Max)
+}
+
+// usualFiles is the soft limit of open files that Linux starts with.
+const usualFiles = 1024
+
+// outline is the list of steps for people: rows of the same kind become one.
+func outline(p *spawn.Plan) []string {
+	var names []string
+	last := ""
+	for _, name := range p.Steps() {
+		kind := strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r >= '0' && r <= '9' }), "")
+		if kind != last {
+			names = append(names, name)
+		} else if kind != name {
+			names[len(names)-1] = strings.TrimSuffix(names[len(names)-1], " …") + " …"
+		}
+		last = kind
+	}
+	return names
+}
+
+// tried confines a child and lets it try what must not work.
+func (s *session) tried(ruleset int) error {
+	if s.only.thread {
+		return s.tryThread(ruleset)
+	}
+	for _, a := range acts() {
+		if err := a.do(); err != nil {
+			return errors.New(a.name + ", unconfined: " + err.Error())
+		}
+	}
+	pipes, err := spawn.NewPipes()
+	if err != nil {
+		return err
+	}
+	defer pipes.Close()
+	p := spawn.NewPlan()
+	p.DieWithParent()
+	p.ParentLives(pipes)
+	planNoPrivileges(p)
+	p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})
+	planFilter(p, s.decision.filters, s.programs)
+	p.Call("open /dev/null for writing, confined", unix.SYS_OPENAT, []uintptr{spawn.Cwd, p.Str("/dev/null"), unix.O_WRONLY}, spawn.Want(unix.EACCES))
+	p.Call("make a unix socket, confined", unix.SYS_SOCKET, []uintptr{unix.AF_UNIX, unix.SOCK_STREAM, 0}, spawn.Want(unix.EPERM))
+	p.Call("io_uring_setup", unix.SYS_IO_URING_SETUP, []uintptr{0, 0}, spawn.Want(unix.ENOSYS))
+	p.Call("end", unix.SYS_EXIT_GROUP, []uintptr{0})
+	return onThread(func() error {
+		pid, err := p.Start(0, pipes)
+		if err == nil {
+			_, err = unix.Wait4(pid, nil, 0, nil)
+		}
+		return stepError(err)
+	})
+}
+
+// onThread keeps the thread while fn runs: the child gets SIGKILL when it ends.
+func onThread(fn func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return fn()
+}

@@ -1,0 +1,14 @@
+//go:build linux && !amd64
+
+package direct
+
+import (
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/proc"
+)
+
+// Package spawn has no assembly for this architecture yet: the landlock tier
+// goes by way of a restricted thread.
+func (s *session) job(ruleset int, c sandbox.Command) proc.Job { return s.threadJob(ruleset, c) }
+func (s *session) describe(sandbox.Command) []string           { return s.describeThread() }
+func (s *session) tried(ruleset int) error                     { return s.tryThread(ruleset) }

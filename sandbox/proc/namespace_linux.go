@@ -1,0 +1,49 @@
+package proc
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// namespace is a tree below process 1 of a pid namespace. When process 1 ends,
+// the kernel has ended everything below it; when the command ends, process 1
+// does.
+type namespace struct {
+	pid   int
+	ended func() (Ended, bool)
+}
+
+// signal reaches everything but process 1, which ends the tree when it ends.
+func (n namespace) signal(sig unix.Signal) {
+	if sig == unix.SIGKILL {
+		_ = unix.Kill(n.pid, sig)
+		return
+	}
+	all := childrenOf(n.pid)
+	for i := 0; i < len(all); i++ {
+		all = append(all, childrenOf(all[i])...)
+	}
+	if len(all) == 0 { // a kernel without /proc/PID/task/TID/children
+		n.pass(sig)
+	}
+	for _, pid := range all {
+		_ = unix.Kill(pid, sig)
+	}
+}
+
+// pass gives a signal to process 1, which hands it to the command.
+func (n namespace) pass(sig unix.Signal) { _ = unix.Kill(n.pid, sig) }
+func (n namespace) wait() error          { _, err := await(unix.P_PID, n.pid); return err }
+
+func (n namespace) end() (usage, error) {
+	var u usage
+	var r unix.Rusage
+	if _, err := wait4(n.pid, &u.status, 0, &r); err != nil {
+		return u, err
+	}
+	u.add(&r)
+	if e, ok := n.ended(); ok {
+		u.status = unix.WaitStatus(e.Status)
+		u.peak = e.PeakBytes // of process 1 the kernel counts what its starter had in use
+	}
+	return u, nil
+}
