@@ -128,7 +128,7 @@ func (p *code) act(act action, j, start, end int) {
 	case runsCommand:
 		p.command(args)
 	case runsCode:
-		inner := checker{s: p.k.s, depth: p.k.depth + 1}
+		inner := checker{s: p.k.s, depth: p.k.depth + 1, allow: p.k.allow}
 		inner.scan(p.i, p.c, p.lang, args[0])
 		for _, v := range inner.out {
 			p.k.add(v)

@@ -261,7 +261,7 @@ func (k *checker) runArgv(i int, dir string, argv []string) {
 
 // adopt reports the violations of an inner script as those of call i.
 func (k *checker) adopt(i int, s *shell.Script) {
-	inner := checker{s: s, depth: k.depth + 1}
+	inner := checker{s: s, depth: k.depth + 1, allow: k.allow}
 	inner.check()
 	for _, v := range inner.out {
 		v.Call, v.Span = i, k.s.Calls[i].Span

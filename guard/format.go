@@ -107,7 +107,9 @@ func (k *checker) makeFS(i int, c *shell.Call, name string) {
 			return
 		}
 	}
-	k.report(wayFormat, i, k.object(c, target), spelled(c, k.object(c, target)))
+	if !k.allows(rows[wayFormat].ID, k.object(c, target)) {
+		k.report(wayFormat, i, k.object(c, target), spelled(c, k.object(c, target)))
+	}
 }
 
 // dryRun reports whether -n means "do not write": for FAT and exFAT it is the
@@ -150,7 +152,7 @@ func (k *checker) erase(w way, i int, c *shell.Call, takes, long, dry string) {
 		switch {
 		case a.long && (a.name == "help" || a.name == "version" || a.name == dry && dry != ""), a.name == "V" || a.name == "h":
 			return
-		case a.operand() && k.isDevice(c, a.value):
+		case a.operand() && k.isDevice(c, a.value) && !k.allows(rows[w].ID, k.object(c, a.value)):
 			k.report(w, i, k.object(c, a.value), spelled(c, k.object(c, a.value)))
 			return
 		}
@@ -176,7 +178,8 @@ func (k *checker) subcommand(w way, i int, c *shell.Call, verbs string) {
 			switch {
 			case a.long && a.name == "help":
 				return
-			case a.operand() && (k.isDevice(c, a.value) || program(c) == "diskutil" && diskName(a.value.Value, false, false)):
+			case a.operand() && (k.isDevice(c, a.value) || program(c) == "diskutil" && diskName(a.value.Value, false, false)) &&
+				!k.allows(rows[w].ID, k.object(c, a.value)):
 				k.report(w, i, k.object(c, a.value), spelled(c, args[j].Value+" "+k.object(c, a.value)))
 				return
 			}

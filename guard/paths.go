@@ -292,7 +292,11 @@ func (k *checker) judgePath(c *shell.Call, value string, glob bool) (place, stri
 	if at == elsewhere {
 		return elsewhere, ""
 	}
-	return at, pathString(p)
+	shown := pathString(p)
+	if k.allows("delete-system", shown) {
+		return elsewhere, ""
+	}
+	return at, shown
 }
 
 // newRoot moves an absolute path below the directory that a chroot around the
