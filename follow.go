@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/sbx-run/sbx/classify"
 	"github.com/sbx-run/sbx/guard"
 	"github.com/sbx-run/sbx/shell"
 )
@@ -104,8 +103,7 @@ func (f *follower) report(r Report, depth int) Report {
 		at := r.Script.Where
 		at.Workspace, at.Cwd = cmp.Or(at.Workspace, at.Cwd), r.Script.Calls[i].Dir
 		script := shell.ParseFile(text, d, at, file.Path.Value, file.Args)
-		tags, findings := classify.Classify(script)
-		inner := f.report(Report{Script: script, Tags: tags, Findings: findings, Violations: guard.Check(script)}, depth+1)
+		inner := f.report(reportOn(script, r.allow), depth+1)
 		r.Followed = append(r.Followed, Followed{Path: path, Call: i, Report: inner})
 		r.Tags |= inner.Tags
 	}
@@ -220,6 +218,16 @@ func (r Report) followed(out []string) []string {
 			out = append(out, f.Path)
 		}
 		out = f.Report.followed(out)
+	}
+	return out
+}
+
+// AllAllowed lists what the owner's configuration lifted, in the command and in
+// the scripts.
+func (r Report) AllAllowed() []guard.Use {
+	out := slices.Clip(r.Allowed)
+	for _, f := range r.Followed {
+		out = append(out, f.Report.AllAllowed()...)
 	}
 	return out
 }

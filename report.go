@@ -16,7 +16,21 @@ type Report struct {
 	Tags       classify.Tags
 	Findings   []classify.Finding
 	Violations []guard.Violation
-	Followed   []Followed // scripts that were read too, see Follow
+	Allowed    []guard.Use // violations that the owner's configuration lifted
+	Followed   []Followed  // scripts that were read too, see Follow
+
+	// Explain adds an Explanation to each finding and violation of the JSON form.
+	Explain bool
+
+	allow []guard.Allow
+}
+
+// reportOn judges a script.
+func reportOn(s *shell.Script, allow []guard.Allow) Report {
+	r := Report{Script: s, allow: allow}
+	r.Tags, r.Findings = classify.Classify(s)
+	r.Violations, r.Allowed = guard.CheckAllowing(s, allow)
+	return r
 }
 
 // Blocked reports whether guard refuses the command, or a script that was
@@ -85,6 +99,7 @@ type (
 		Violations []violationJSON `json:"violations"`
 		Unknown    []unknownJSON   `json:"unknown"`
 		Error      string          `json:"error,omitempty"` // first syntax error
+		Allowed    []guard.Use     `json:"allowed_by_configuration,omitempty"`
 		Followed   []followedJSON  `json:"followed,omitempty"`
 	}
 	followedJSON struct {
@@ -100,6 +115,8 @@ type (
 		End   shell.Pos `json:"end"`
 		Words string    `json:"words"`
 		Why   string    `json:"why"`
+
+		Explain *Explanation `json:"explain,omitempty"`
 	}
 	violationJSON struct {
 		Rule    string    `json:"rule"`
@@ -109,6 +126,8 @@ type (
 		Words   string    `json:"words"`
 		Reason  string    `json:"reason"`
 		Instead string    `json:"instead"`
+
+		Explain *Explanation `json:"explain,omitempty"`
 	}
 	unknownJSON struct {
 		At  shell.Pos `json:"at"`
@@ -125,6 +144,7 @@ func (r Report) wire() *reportJSON {
 	out := &reportJSON{
 		Tags: r.Tags.Names(), Guard: r.verdict(),
 		Findings: []findingJSON{}, Violations: []violationJSON{}, Unknown: []unknownJSON{},
+		Allowed: r.Allowed,
 	}
 	s := r.Script
 	if s == nil {
@@ -135,12 +155,22 @@ func (r Report) wire() *reportJSON {
 		out.Error = s.Err.Error()
 	}
 	for _, f := range r.Findings {
-		out.Findings = append(out.Findings, findingJSON{
+		wire := findingJSON{
 			Tag: f.Tag.String(), Rule: f.Rule, At: s.Pos(f.Span.Start), End: s.Pos(f.Span.End), Words: f.Words, Why: f.Why,
-		})
+		}
+		if r.Explain {
+			e := r.ExplainFinding(f)
+			wire.Explain = &e
+		}
+		out.Findings = append(out.Findings, wire)
 	}
 	for _, v := range r.Violations {
-		out.Violations = append(out.Violations, Refusal{Violation: v, At: s.Pos(v.Span.Start), End: s.Pos(v.Span.End)}.wire())
+		wire := Refusal{Violation: v, At: s.Pos(v.Span.Start), End: s.Pos(v.Span.End)}.wire()
+		if r.Explain {
+			e := r.ExplainViolation(v)
+			wire.Explain = &e
+		}
+		out.Violations = append(out.Violations, wire)
 	}
 	for _, u := range s.Unknown {
 		out.Unknown = append(out.Unknown, unknownJSON{At: s.Pos(u.Span.Start), End: s.Pos(u.Span.End), Why: u.Why})
@@ -148,6 +178,7 @@ func (r Report) wire() *reportJSON {
 	for _, f := range r.Followed {
 		wire := followedJSON{Path: f.Path, Call: f.Call, Skipped: f.Skipped}
 		if f.Skipped == "" {
+			f.Report.Explain = r.Explain
 			wire.reportJSON = f.Report.wire()
 		}
 		out.Followed = append(out.Followed, wire)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sbx-run/sbx/guard"
 	"github.com/sbx-run/sbx/sandbox"
 )
 
@@ -19,6 +20,7 @@ type Record struct {
 	Guard      string            `json:"guard"` // "block" until the command was read
 	Findings   int               `json:"findings"`
 	Violations []violationJSON   `json:"violations,omitempty"`
+	Allowed    []guard.Use       `json:"allowed_by_configuration,omitempty"`
 	Followed   []string          `json:"followed,omitempty"`   // scripts of the workspace that were read too
 	Unread     string            `json:"unread,omitempty"`     // why the text was not read as a whole
 	Removed    []string          `json:"removed_env"`          // names only
@@ -65,6 +67,7 @@ func (r *Record) read(report Report, workspace string) {
 	r.Workspace = workspace
 	r.Tags, r.Guard, r.Findings = report.Tags.Names(), report.verdict(), report.findings()
 	r.Unread = report.Unread()
+	r.Allowed = report.AllAllowed()
 	r.Followed = report.followed(nil)
 	r.Violations = wireRefusals(report.Refusals())
 }

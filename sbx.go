@@ -7,13 +7,13 @@ package sbx
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/sbx-run/sbx/classify"
 	"github.com/sbx-run/sbx/guard"
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/secretsenv"
@@ -39,6 +39,7 @@ type Options struct {
 	Required      []sandbox.Control // nil: sandbox.DefaultRequired
 	AcceptGaps    []sandbox.Control // missing controls that do not refuse a run
 	AllowUnparsed bool              // run text that could not be read as a whole
+	GuardAllow    []guard.Allow     // the owner's exceptions to guard's rules
 
 	// Unenforced names what the caller asked for in words that this build has
 	// no control for. It stands in each Result, so that it is not taken for done.
@@ -98,6 +99,11 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i, a := range o.GuardAllow {
+		if err := a.Check(); err != nil {
+			return nil, fmt.Errorf("guard allow %d: %w", i, err)
+		}
+	}
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
@@ -114,19 +120,21 @@ func (e *Engine) Close() error { return e.sessions.close() }
 // Check reads a command and judges it. It is pure: no file is looked at.
 func (e *Engine) Check(req Request) Report {
 	workspace := cmp.Or(req.Workspace, e.options.Workspace)
-	return Check(req, shell.Where{Cwd: cmp.Or(req.Dir, workspace), Workspace: workspace, Home: e.home, User: e.user})
+	return CheckAllowing(req, shell.Where{Cwd: cmp.Or(req.Dir, workspace), Workspace: workspace, Home: e.home, User: e.user}, e.options.GuardAllow)
 }
 
 // Check reads a command as if it was started at w, and judges it. It is pure.
-func Check(req Request, w shell.Where) Report {
+func Check(req Request, w shell.Where) Report { return CheckAllowing(req, w, nil) }
+
+// CheckAllowing is Check with the owner's exceptions to guard's rules.
+func CheckAllowing(req Request, w shell.Where, allow []guard.Allow) Report {
 	var script *shell.Script
 	if req.Argv != nil {
 		script = shell.FromArgv(req.Argv, w)
 	} else {
 		script = shell.ParseAt(req.Text, req.Dialect, w)
 	}
-	tags, findings := classify.Classify(script)
-	return Report{Script: script, Tags: tags, Findings: findings, Violations: guard.Check(script)}
+	return reportOn(script, allow)
 }
 
 // Run checks a command, and runs it when neither guard nor a missing control
@@ -172,7 +180,8 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 		home, user = who.Home, who.Name
 	}
 
-	report := Check(req, shell.Where{Cwd: dir, Workspace: workspace, Home: home, User: user})
+	where := shell.Where{Cwd: dir, Workspace: workspace, Home: home, User: user}
+	report := CheckAllowing(req, where, e.options.GuardAllow)
 	report = report.Follow(workspace)
 	j.result.read(report, workspace)
 	if refusals := report.Refusals(); len(refusals) > 0 {

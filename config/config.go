@@ -38,6 +38,7 @@ type Config struct {
 	AllowWrite []string `json:"allow_write,omitempty"`
 	AllowRead  []string `json:"allow_read,omitempty"`
 	Hide       []string `json:"hide,omitempty"`
+	GuardAllow []Allow  `json:"guard_allow,omitempty"` // sbx.guard.allow
 	// Unknown are the keys below "sbx" that nobody reads, e.g. "sbx.netwrok",
 	// in the order of the file. Keys elsewhere are Pepe's.
 	Unknown []string `json:"unknown,omitempty"`
@@ -156,19 +157,36 @@ func cause(err error) error {
 
 // expandHome puts home in place of a leading "~".
 func (c *Config) expandHome(home string) error {
+	for i, a := range c.GuardAllow {
+		one := []string{a.Path}
+		if err := c.expand(fmt.Sprintf("sbx.guard.allow[%d].path", i), one, home, false); err != nil {
+			return err
+		}
+		c.GuardAllow[i].Path = one[0]
+	}
 	for _, list := range [...]struct {
 		key   string
 		paths []string
 	}{{"sbx.allow_write", c.AllowWrite}, {"sbx.allow_read", c.AllowRead}, {"sbx.hide", c.Hide}} {
-		for i, p := range list.paths {
-			if p != "~" && !strings.HasPrefix(p, "~/") {
-				continue
-			}
-			if !filepath.IsAbs(home) {
-				return &Error{Path: c.Path, Key: fmt.Sprintf("%s[%d]", list.key, i), Err: fmt.Errorf("%q needs HOME, which is not set", p)}
-			}
-			list.paths[i] = filepath.Join(home, p[1:])
+		if err := c.expand(list.key, list.paths, home, true); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (c *Config) expand(key string, paths []string, home string, numbered bool) error {
+	for i, p := range paths {
+		if p != "~" && !strings.HasPrefix(p, "~/") {
+			continue
+		}
+		if !filepath.IsAbs(home) {
+			if numbered {
+				key = fmt.Sprintf("%s[%d]", key, i)
+			}
+			return &Error{Path: c.Path, Key: key, Err: fmt.Errorf("%q needs HOME, which is not set", p)}
+		}
+		paths[i] = filepath.Join(home, p[1:])
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (d *decoder) secrets(c *Config, value any) {
 	})
 }
 
-var sbxKeys = []string{"backend", "accept_gaps", "require", "network", "timeout", "allow_write", "allow_read", "hide"}
+var sbxKeys = []string{"backend", "accept_gaps", "require", "network", "timeout", "allow_write", "allow_read", "hide", "guard"}
 
 func (d *decoder) sbx(c *Config, value any) {
 	o, ok := d.object("sbx", value)
@@ -81,6 +81,8 @@ func (d *decoder) sbx(c *Config, value any) {
 			c.AllowRead = d.paths(full, value)
 		case "hide":
 			c.Hide = d.paths(full, value)
+		case "guard":
+			c.GuardAllow = d.guard(value)
 		default:
 			return false
 		}

@@ -82,7 +82,7 @@ func answerLine(answer, line []byte, c *checkCall) ([]byte, error) {
 	}
 	req := c.request
 	req.Text = *in.Cmd
-	report := sbx.Check(req, c.where)
+	report := sbx.CheckAllowing(req, c.where, c.allow)
 	verdict := "allow"
 	if report.Blocked() {
 		verdict = "block"

@@ -7,11 +7,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/sbx-run/sbx"
 	"github.com/sbx-run/sbx/classify"
+	"github.com/sbx-run/sbx/guard"
 	"github.com/sbx-run/sbx/shell"
 )
 
@@ -22,6 +22,8 @@ const checkHelp = `sbx check: read a command and say what is risky about it. Not
   sbx check --file deploy.sh --shell sh         a script, as dash reads it
   history | tail -1 | sbx check                 from standard input
   sbx check --fail-on deletes,network 'make'    exit 3 when one of these tags is there
+  sbx check --explain 'D=/srv/x; rm -rf "$D"'   what was resolved, and by which rule
+  sbx check --follow ./deploy.sh                read the script as well
   sbx check --json 'ls' | jq .tags              one object
   sbx check --batch < commands.jsonl            a line {"id":1,"cmd":"ls"} each
 
@@ -33,6 +35,8 @@ is present, else 0; 2 when the call itself makes no sense.
   --home DIR        the home directory of who would run it (default: yours)
   --workspace DIR   what counts as inside (default: --cwd)
   --file FILE       read the text from a file
+  --follow          read the workspace's scripts too that the command runs by name
+  --explain         say for each finding what was resolved, and by which rule
   --fail-on TAGS    separated by commas
   --json            print one object
   --batch           read and write JSON lines
@@ -48,6 +52,7 @@ type checkCall struct {
 	failOn      tagSet
 	request     sbx.Request
 	where       shell.Where
+	allow       []guard.Allow
 }
 
 func parseCheck(args []string) (*checkCall, error) {
@@ -92,18 +97,21 @@ func check(s *streams, args []string) int {
 		s.fail(err)
 		return exitUsage
 	}
-	warnOfConfig(s)
+	c.allow = s.allowances(cmp.Or(c.where.Workspace, c.where.Cwd))
 	if c.batch {
 		return checkBatch(s, c)
 	}
-	report := sbx.Check(c.request, c.where)
+	report := sbx.CheckAllowing(c.request, c.where, c.allow)
 	if c.follow {
 		report = report.Follow(cmp.Or(c.where.Workspace, c.where.Cwd))
 	}
+	report.Explain = c.explain
 	if c.json {
 		err = writeJSON(s.out, report)
 	} else {
-		err = printReport(s.out, report)
+		screen := screenFor(s.out, c.explain)
+		screen.report(report)
+		_, err = io.WriteString(s.out, screen.String())
 	}
 	if err != nil {
 		s.fail(fmt.Errorf("write report: %w", err))
@@ -214,35 +222,4 @@ func (d *dialect) Set(v string) error {
 	}
 	*d = dialect(parsed)
 	return nil
-}
-
-// printReport shows the command with what was found under it.
-func printReport(w io.Writer, r sbx.Report) error {
-	var marks []mark
-	for _, v := range r.Violations {
-		marks = append(marks, mark{v.Span, "refused: " + v.Reason + " (" + v.Rule + ")"})
-	}
-	for _, f := range r.Findings {
-		marks = append(marks, mark{f.Span, f.Tag.String() + ": " + f.Why})
-	}
-	for _, u := range r.Script.Unknown {
-		if !slices.ContainsFunc(r.Findings, func(f classify.Finding) bool { return f.Span == u.Span }) {
-			marks = append(marks, mark{u.Span, "unknown: " + u.Why})
-		}
-	}
-	slices.SortStableFunc(marks, func(a, b mark) int { return a.span.Start - b.span.Start })
-	var b strings.Builder
-	printMarked(&b, r.Script.Text, marks)
-	fmt.Fprintf(&b, "tags: %s\n", r.Tags)
-	if !r.Blocked() {
-		b.WriteString("guard: allow\n")
-	}
-	for _, v := range r.Violations {
-		fmt.Fprintf(&b, "guard: block (%s): %s\n", visible(v.Rule), visible(v.Reason))
-		if v.Instead != "" {
-			fmt.Fprintf(&b, "instead: %s\n", visible(v.Instead))
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

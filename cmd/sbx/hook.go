@@ -165,7 +165,8 @@ func (c *hookCall) options(p hook.Protocol) (hook.Options, error) {
 	o := hook.Options{
 		Allowed: classify.Tags(c.allow), AutoAllow: c.autoAllow,
 		Shell: os.Getenv("SHELL"), Dialect: c.dialect.value,
-		Cwd: c.where.Cwd, Home: c.where.Home, Workspace: c.where.Workspace,
+		Check: checkAllowing,
+		Cwd:   c.where.Cwd, Home: c.where.Home, Workspace: c.where.Workspace,
 	}
 	if c.unasked.value == "pass" {
 		o.Unasked = hook.None

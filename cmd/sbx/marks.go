@@ -15,6 +15,7 @@ import (
 type mark struct {
 	span  shell.Span
 	label string
+	how   style
 }
 
 // maxMarkedLine is the length in bytes up to which a line is shown whole. Of a
@@ -23,7 +24,7 @@ const maxMarkedLine = 400
 
 // printMarked writes the text with each mark under the line it begins in. With
 // many lines only those with a mark are written, each with its number.
-func printMarked(w io.Writer, text string, marks []mark) {
+func printMarked(w io.Writer, text string, marks []mark, paint func(style, string) string) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	gutter := 0
 	if len(lines) > 1 {
@@ -33,7 +34,7 @@ func printMarked(w io.Writer, text string, marks []mark) {
 	for i, line := range lines {
 		here := marksIn(marks, start, start+len(line), i == len(lines)-1)
 		if len(here) > 0 || len(lines) <= 12 {
-			printLine(w, line, start, here, gutter, i+1)
+			printLine(w, line, start, here, gutter, i+1, paint)
 		}
 		start += len(line) + 1
 	}
@@ -51,14 +52,14 @@ func marksIn(marks []mark, start, end int, last bool) []mark {
 	return here
 }
 
-func printLine(w io.Writer, line string, start int, marks []mark, gutter, number int) {
+func printLine(w io.Writer, line string, start int, marks []mark, gutter, number int, paint func(style, string) string) {
 	margin, blank := "  ", "  "
 	if gutter > 0 {
 		margin = fmt.Sprintf("  %*d | ", gutter, number)
 		blank = fmt.Sprintf("  %*s | ", gutter, "")
 	}
 	if len(line) <= maxMarkedLine || len(marks) == 0 {
-		fmt.Fprintln(w, margin+visible(clip(line, maxMarkedLine)))
+		fmt.Fprintln(w, strings.TrimRight(margin+visible(clip(line, maxMarkedLine)), " "))
 	}
 	for _, m := range marks {
 		from := min(m.span.Start-start, len(line))
@@ -70,8 +71,8 @@ func printLine(w io.Writer, line string, start int, marks []mark, gutter, number
 			fmt.Fprintln(w, margin+visible(shown))
 		}
 		from, to = min(from, len(shown)), min(to, len(shown))
-		under := strings.Repeat(" ", width(shown[:from])) + "^" + strings.Repeat("~", max(0, width(shown[:to])-width(shown[:from])-1))
-		fmt.Fprintln(w, blank+under+"  "+visible(m.label))
+		under := "^" + strings.Repeat("~", max(0, width(shown[:to])-width(shown[:from])-1))
+		fmt.Fprintln(w, blank+strings.Repeat(" ", width(shown[:from]))+paint(m.how, under+" "+visible(m.label)))
 	}
 }
 

@@ -58,7 +58,8 @@ func (c *execCall) settings() (sbx.Options, error) {
 	if o.Workspace, err = c.workspaceOrHere(); err != nil {
 		return o, err
 	}
-	return o, nil
+	o.GuardAllow, err = guardAllow(file, o.Workspace)
+	return o, err
 }
 
 // unenforced names the limits that a runtime asked for and that no backend of
@@ -116,13 +117,6 @@ func controls(key string, names []string) ([]sandbox.Control, error) {
 		list = append(list, control)
 	}
 	return list, nil
-}
-
-// warnOfConfig says that exec will refuse, when it will.
-func warnOfConfig(s *streams) {
-	if _, err := config.Load(os.Getenv); err != nil {
-		s.say("hint", err.Error()+" (sbx exec refuses until this is corrected)")
-	}
 }
 
 // timeLimit is --timeout.

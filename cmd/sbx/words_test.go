@@ -61,7 +61,7 @@ func TestMarksOutsideTheText(t *testing.T) {
 	for _, text := range []string{"", "\n", "a\nb", strings.Repeat("x", 1000), strings.Repeat("é", 500)} {
 		for _, span := range []shell.Span{{Start: 0, End: 0}, {Start: 0, End: 5000}, {Start: 4000, End: 5000}, {Start: len(text), End: len(text)}, {Start: 401, End: 402}} {
 			var b strings.Builder
-			printMarked(&b, text, []mark{{span, "label"}})
+			printMarked(&b, text, []mark{{span, "label", red}}, new(screen).paint)
 			if strings.Count(b.String(), "label") != 1 {
 				t.Errorf("%.20q %v:\n%s", text, span, b.String())
 			}
