@@ -49,8 +49,10 @@ fuzz:
 	@GO="$(GO)" FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
 
 # Needs gcc and libseccomp-dev: the system-call filter is compiled here, not at run time.
+# docs/rules.md is printed from the tables.
 generate:
 	$(GO) generate ./...
+	$(GO) test ./cmd/sbx -run TestRulesDocument -update
 
 clean:
 	rm -rf bin

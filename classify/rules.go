@@ -130,13 +130,20 @@ type Rule struct {
 	ID  string `json:"id"`
 	Tag string `json:"tag"`
 	Why string `json:"why"`
+	// Match is a command that the rule finds, Spare a look-alike that it does not.
+	Match string `json:"match"`
+	Spare string `json:"spare"`
 }
 
 // Rules lists every rule, grouped by tag.
 func Rules() []Rule {
 	list := make([]Rule, 0, len(rules)-1)
-	for _, r := range rules[1:] {
-		list = append(list, Rule{r.id, r.tag.String(), r.why})
+	for i, r := range rules[1:] {
+		var e example
+		if i+1 < len(examples) {
+			e = examples[i+1]
+		}
+		list = append(list, Rule{r.id, r.tag.String(), r.why, e.match, e.spare})
 	}
 	return list
 }

@@ -140,7 +140,7 @@ func Rules() []Rule {
 		out[i] = rows[i]
 		out[i].Reason = rows[i].reason(anyPlace)
 		if rows[i].ID != "delete-system" {
-			out[i].Reason = rows[i].reason("a device")
+			out[i].Reason = rows[i].reason("/dev/…")
 		}
 	}
 	return out
