@@ -145,12 +145,12 @@ func dirIn(workspace, dir string) (string, error) {
 	if dir == "" {
 		return workspace, nil
 	}
-	resolved, err := resolvePaths("directory", []string{dir})
+	resolved, err := resolvePaths("cwd", []string{dir})
 	if err != nil {
 		return "", err
 	}
 	if !within(resolved[0], workspace) {
-		return "", &PathError{Option: "directory", Path: dir, Why: "it is not in the workspace " + workspace}
+		return "", &PathError{Option: "cwd", Path: dir, Why: "it is not in the workspace " + workspace}
 	}
 	return resolved[0], nil
 }

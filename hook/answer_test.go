@@ -188,15 +188,15 @@ shift 4; exec "$@"`)
 		"+x; printf %s y",
 	} {
 		want := output(t, dir, bash, "-c", "--", text)
-		line := confined(sbx, dir, shell.Bash, text)
+		line := confined(sbx, shell.Where{Cwd: dir}, shell.Bash, text)
 		if got := output(t, dir, bash, "-c", line); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
-		if again := confined(sbx, dir, shell.Bash, line); again != line {
+		if again := confined(sbx, shell.Where{Cwd: dir}, shell.Bash, line); again != line {
 			t.Errorf("%q: was confined twice: %s", text, again)
 		}
 		for _, tail := range []string{"; ls", " && ls", "\nls", " 'x'", "'"} {
-			if !strings.HasSuffix(confined(sbx, dir, shell.Bash, line+tail), quoted(line+tail)) {
+			if !strings.HasSuffix(confined(sbx, shell.Where{Cwd: dir}, shell.Bash, line+tail), quoted(line+tail)) {
 				t.Errorf("%q: what follows a confined command got out", line+tail)
 			}
 		}
@@ -280,4 +280,26 @@ func mustResolve(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return resolved
+}
+
+// The agent's workspace is what may change, the command's directory where it runs.
+func TestConfinedBelowTheWorkspace(t *testing.T) {
+	event := `{"hook_event_name":"PreToolUse","tool_name":"Bash","cwd":"/home/ann/app/sub","tool_input":{"command":"make"}}`
+	for workspace, want := range map[string]string{
+		"/home/ann/app":     "exec --workspace '/home/ann/app' --cwd '/home/ann/app/sub' -- bash -c 'make'",
+		"/home/ann/app/sub": "exec --workspace '/home/ann/app/sub' -- bash -c 'make'",
+		"/home/ann/other":   "exec --workspace '/home/ann/app/sub' -- bash -c 'make'",
+		"":                  "exec --workspace '/home/ann/app/sub' -- bash -c 'make'",
+	} {
+		p, _ := Find("claude-code")
+		o := Options{AutoAllow: true, Sbx: "/opt/sbx", Workspace: workspace}
+		if a := p.Answer(strings.NewReader(event), o); !strings.Contains(a.Stdout, want) {
+			t.Errorf("%q: %s, want %s", workspace, a.Stdout, want)
+		}
+	}
+	where := shell.Where{Cwd: "/ws/sub", Workspace: "/ws"}
+	once := confined("/opt/sbx", where, shell.Bash, "make")
+	if again := confined("/opt/sbx", where, shell.Bash, once); again != once {
+		t.Errorf("confined twice: %s", again)
+	}
 }

@@ -85,7 +85,7 @@ func (p Protocol) confine(e Event, o Options, d Decision) Decision {
 		return Decision{Reason: "sbx cannot confine this command: " + p.Title +
 			" did not say in which directory it runs. Nothing ran."}
 	}
-	d.Command = confined(o.Sbx, where.Cwd, p.dialectOf(o), e.Command)
+	d.Command = confined(o.Sbx, where, p.dialectOf(o), e.Command)
 	return d
 }
 
@@ -162,9 +162,15 @@ func unread(s *shell.Script) string {
 // many commands, and nobody can look at a question about them.
 const maxCalls = 100_000
 
-// confined is a command line that runs text in a shell below sbx.
-func confined(sbx, dir string, d shell.Dialect, text string) string {
-	prefix := quoted(sbx) + " exec --workspace " + quoted(dir) + " -- "
+// confined is a command line that runs text in a shell below sbx: in the
+// directory of the command, with the whole workspace to write to.
+func confined(sbx string, where shell.Where, d shell.Dialect, text string) string {
+	prefix := quoted(sbx) + " exec --workspace "
+	if where.Workspace != "" && where.Workspace != where.Cwd {
+		prefix += quoted(where.Workspace) + " --cwd " + quoted(where.Cwd) + " -- "
+	} else {
+		prefix += quoted(where.Cwd) + " -- "
+	}
 	if inner, ok := strings.CutPrefix(text, prefix); ok && isConfined(inner) {
 		return text
 	}

@@ -36,6 +36,7 @@ Exit status: as for sbx exec --help.
 
 const confineHelp = `
   --workspace DIR     the one directory that may change (default: here)
+  --cwd DIR           where it starts, in the workspace (default: its top)
   --backend NAME      direct (default), or none: no isolation at all
   --net on|off        the host's network (default: off)
   --timeout TIME      90s, 5m; a bare number is seconds
@@ -55,6 +56,7 @@ const confineHelp = `
 type execCall struct {
 	flags
 	workspace, backend string
+	cwd                string
 	result             string
 	net                choice
 	timeout            timeLimit
@@ -73,6 +75,7 @@ type execCall struct {
 func newExecCall(name string) *execCall {
 	c := &execCall{flags: *newFlags(name), net: choice{words: []string{"on", "off"}}}
 	c.StringVar(&c.workspace, "workspace", "", "")
+	c.StringVar(&c.cwd, "cwd", "", "")
 	c.StringVar(&c.backend, "backend", "", "")
 	c.StringVar(&c.result, "result", "", "")
 	c.Var(&c.net, "net", "")
@@ -192,6 +195,11 @@ func (c *execCall) perform(s *streams) (sbx.Result, error) {
 		return sbx.NotStarted(options, err), err
 	}
 	defer engine.Close()
+	if c.cwd != "" {
+		if c.request.Dir, err = fromHere(c.cwd); err != nil {
+			return sbx.NotStarted(options, err), err
+		}
+	}
 	c.request.Keep = c.env
 	c.request.Timeout = c.timeout.value
 	c.request.Stdin, c.request.Stdout, c.request.Stderr = s.in, s.out, s.err
