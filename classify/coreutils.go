@@ -51,7 +51,7 @@ var coreutils = []program{
 	{name: "head", args: "r", opts: "n= c= lines= bytes="},
 	{name: "hexdump", args: "r", opts: "e= f=< n= s="},
 	{name: "id", args: "-"},
-	{name: "install", args: "r$w", sets: []rule{writeFile}, opts: "d+ directory+ m= mode= o= owner= g= group= t=T target-directory=T S= suffix= strip-program=! D+ backup?", does: installCommand},
+	{name: "install", args: "r$w", sets: []rule{writeFile}, opts: "d+* directory+* m= mode= o= owner= g= group= t=T target-directory=T S= suffix= strip-program=! D+ backup?", does: installCommand},
 	{name: "join", args: "r", opts: "a= e= j= o= t= v= 1= 2="},
 	{name: "kill", args: "-"},
 	{name: "link", args: "-w", sets: []rule{writeFile}},

@@ -181,7 +181,7 @@ var system = []program{
 	{name: "usermod", args: "-"},
 	{name: "valgrind", style: posix, opts: "log-file=>"},
 	{name: "vgremove", like: "lvremove"},
-	{name: "visudo", sets: []rule{elevate}, args: "-", opts: "c+~ f="},
+	{name: "visudo", args: "-", opts: "c+~ f="},
 	{name: "vmstat", args: "-"},
 	{name: "w"},
 	{name: "watch", does: watchCommand, style: posix, opts: "n= interval= q= equexit= s= shotsdir= d? differences? t+ x+ exec+ g+ e+ c+ b+ p+"},
