@@ -51,6 +51,8 @@ func TestRefusalsRunNothing(t *testing.T) {
 		{"guard although unparsed is allowed", Options{AllowUnparsed: true}, Request{Text: "rm -rf /\necho 'x"}, nil, &denied, sandbox.Refused, 126},
 		{"unparsed", Options{}, Request{Text: "echo 'x"}, nil, &unparsed, sandbox.Refused, 126},
 		{"unparsed shell in argv", Options{}, Request{Argv: []string{"sh", "-c", "echo 'x"}}, nil, &unparsed, sandbox.Refused, 126},
+		{"too long to be read", Options{}, Request{Text: strings.Repeat("echo a\n", 300_000)}, nil, &unparsed, sandbox.Refused, 126},
+		{"too deep to be read", Options{}, Request{Text: strings.Repeat("(", 2000) + "ls" + strings.Repeat(")", 2000)}, nil, &unparsed, sandbox.Refused, 126},
 		{"workspace", Options{}, Request{Text: "ls", Workspace: "/"}, nil, &workspace, sandbox.NotStarted, 125},
 		{"no command", Options{}, Request{}, nil, &request, sandbox.NotStarted, 125},
 		{"two commands", Options{}, Request{Text: "ls", Argv: []string{"ls"}}, nil, &request, sandbox.NotStarted, 125},
