@@ -31,6 +31,8 @@ var sections = []struct {
 	{"process", wholeProcess},
 	{"startup", startUp},
 	{"reading", reading},
+	{"curves", curves},
+	{"batch", batch},
 	{"engine", engine},
 	{"output", output},
 	{"memory", memory},
@@ -43,7 +45,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	sbx := flags.String("sbx", "bin/sbx", "the binary to measure")
 	rounds := flags.Int("rounds", defaultRounds(), "rounds of each table (default $ROUNDS, else 100)")
-	only := flags.String("only", "", "one table: process, startup, reading, engine, output or memory")
+	only := flags.String("only", "", "one table: process, startup, reading, curves, batch, engine, output or memory")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -18,6 +19,7 @@ type process struct {
 	argv []string
 	env  []string
 	dir  string
+	in   string // file of standard input; empty: the null device
 }
 
 // run returns the time from fork until the process is reaped.
@@ -27,9 +29,17 @@ func (p process) run() (time.Duration, error) {
 		return 0, err
 	}
 	defer null.Close()
-	fd := null.Fd()
+	fd, stdin := null.Fd(), null.Fd()
+	if p.in != "" {
+		in, err := os.Open(p.in)
+		if err != nil {
+			return 0, err
+		}
+		defer in.Close()
+		stdin = in.Fd()
+	}
 	start := time.Now()
-	pid, err := syscall.ForkExec(p.argv[0], p.argv, &syscall.ProcAttr{Dir: p.dir, Env: p.env, Files: []uintptr{fd, fd, fd}})
+	pid, err := syscall.ForkExec(p.argv[0], p.argv, &syscall.ProcAttr{Dir: p.dir, Env: p.env, Files: []uintptr{stdin, fd, fd}})
 	if err != nil {
 		return 0, err
 	}
@@ -99,10 +109,20 @@ func wholeProcess(w io.Writer, o options) error {
 
 // startUp measures the subcommands that start no child.
 func startUp(w io.Writer, o options) error {
-	const check = "sbx check 'ls -la'"
+	const check, hook = "sbx check 'ls -la'", "sbx hook claude-code"
+	event := filepath.Join(o.dir, "event.json")
+	const text = `{"session_id":"s","cwd":"/home/dev/app","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls -la"}}`
+	if err := os.WriteFile(event, []byte(text), 0o600); err != nil {
+		return err
+	}
+	asked := process{argv: []string{o.sbx, "hook", "claude-code"}, env: o.env(), dir: o.workspace(), in: event}
 	return compare(w, "Start-up without a child", o.rounds, []candidate{
 		o.candidate(emptyGo, o.helper("empty")),
 		o.candidate(check, o.sbx, "check", "ls -la"),
+		{name: hook, run: asked.run},
 		o.candidate("sbx --version", o.sbx, "--version"),
-	}, []bound{{of: check, by: emptyGo, atMost: 1.7}})
+	}, []bound{
+		{of: check, by: emptyGo, atMost: 1.7},
+		{of: hook, by: emptyGo, atMost: 1.8},
+	})
 }
