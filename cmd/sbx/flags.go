@@ -62,7 +62,7 @@ func (f *flags) one(arg string, rest []string) ([]string, error) {
 	name, value, given := strings.Cut(name, "=")
 	found := f.Lookup(name)
 	if found == nil {
-		return nil, f.unknown(name)
+		return nil, f.unknown(arg, name)
 	}
 	if b, ok := found.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
 		if !given {
@@ -84,14 +84,21 @@ func (f *flags) one(arg string, rest []string) ([]string, error) {
 	return rest, nil
 }
 
-func (f *flags) unknown(name string) error {
+func (f *flags) unknown(arg, name string) error {
 	var names []string
 	f.VisitAll(func(known *flag.Flag) { names = append(names, known.Name) })
 	hint := "sbx " + f.Name() + " --help has examples"
+	if len(f.operands) > 0 && !strings.HasPrefix(arg, "--") { // sbx check ls -la
+		hint = "a command with options is one word, in quotes, or stands behind --"
+	}
 	if near := nearest(name, names); near != "" {
 		hint = "did you mean --" + near + "?"
 	}
-	return usage("unknown flag --"+name, hint)
+	dashes := "--"
+	if !strings.HasPrefix(arg, "--") {
+		dashes = "-"
+	}
+	return usage("unknown flag "+dashes+name, hint)
 }
 
 // plainCause drops what strconv says about itself.
