@@ -81,7 +81,7 @@ func newOracle(t *testing.T, rows []corpusRow) *oracle {
 		}
 	}
 	var err error
-	o.engine, err = sbx.New(sbx.Options{Workspace: o.work, Environ: []string{"HOME=" + base, "PATH=/usr/bin:/bin"}})
+	o.engine, err = sbx.New(sbx.Options{Workspace: o.work, Read: []string{base}, Environ: []string{"HOME=" + base, "PATH=/usr/bin:/bin"}})
 	if err != nil {
 		t.Fatal(err)
 	}

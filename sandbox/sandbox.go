@@ -115,6 +115,12 @@ type Profile struct {
 	Identity  *Identity // run as somebody else (only root can); nil: as the caller
 	Required  []Control // nil: DefaultRequired
 	Accept    []Control // gaps that the owner accepted by name
+	// Protect lists paths below a writable one that stay read-only. A backend
+	// that cannot do it names the gap HooksProtected.
+	Protect []string
+	// MinTier is the weakest tier of a backend that will do, by its name; empty:
+	// any.
+	MinTier string
 	// Supervisor says that this process exists only for this one run: the
 	// backend may make it a subreaper, set its own limits and close its
 	// descriptors. Never set in an embedding program.

@@ -23,6 +23,7 @@ import (
 const (
 	binVar     = "SBX_TEST_BIN"     // directory with sbx and sbx-exec
 	scriptsVar = "SBX_TEST_SCRIPTS" // directory with the scripts
+	rootVar    = "SBX_TEST_ROOT"    // directory below which the scripts work
 	requireVar = "SBX_REQUIRE"      // abilities whose absence is a failure
 )
 
@@ -65,6 +66,7 @@ func build(dir string) error {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 os.Getenv(scriptsVar),
+		WorkdirRoot:         scriptsRoot(t),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setupScript,
@@ -80,6 +82,27 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// scriptsRoot is where the scripts work. In the full tier /tmp is the command's
+// own, so what a script calls outside would not be there at all.
+func scriptsRoot(t *testing.T) string {
+	base := os.Getenv(rootVar)
+	if base == "" && os.Geteuid() == 0 {
+		base = "/var/lib"
+	}
+	dir, err := os.MkdirTemp(base, "sbx-scripts-")
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 // TestScriptsAsUser runs the scripts again as an ordinary user.
 func TestScriptsAsUser(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -87,7 +110,7 @@ func TestScriptsAsUser(t *testing.T) {
 	}
 	name := testUser(t)
 	// Not t.TempDir: that lies in a directory of root's.
-	dir, err := os.MkdirTemp("", "sbx-user-")
+	dir, err := os.MkdirTemp("/var/lib", "sbx-user-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +138,7 @@ func TestScriptsAsUser(t *testing.T) {
 	cmd.Dir = dir + "/tmp"
 	cmd.Env = []string{
 		"HOME=" + dir + "/home", "USER=" + name, "LOGNAME=" + name, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir + "/tmp",
-		binVar + "=" + os.Getenv(binVar), scriptsVar + "=" + dir + "/scripts", requireVar + "=" + os.Getenv(requireVar),
+		rootVar + "=" + dir + "/tmp", binVar + "=" + os.Getenv(binVar), scriptsVar + "=" + dir + "/scripts", requireVar + "=" + os.Getenv(requireVar),
 	}
 	out, err := cmd.CombinedOutput()
 	t.Logf("as %s:\n%s", name, out)
@@ -160,6 +183,7 @@ func setupScript(env *testscript.Env) error {
 	env.Setenv("WS", filepath.Join(env.WorkDir, "ws"))
 	env.Setenv("PATH", searchPath())
 	env.Setenv("BIN", os.Getenv(binVar))
+	env.Setenv("MARK", fmt.Sprintf("600.%d", time.Now().UnixNano()))
 	env.Setenv("UID", strconv.Itoa(os.Geteuid()))
 	return nil
 }
@@ -185,6 +209,9 @@ func condition(cond string) (bool, error) {
 		return os.Geteuid() == 0, nil
 	case "direct":
 		have = exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--workspace", os.Getenv(scriptsVar), "--dry-run", "--", "true").Run() == nil
+	case "full": // the tier with namespaces
+		out, err := exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--workspace", os.Getenv(scriptsVar), "--dry-run", "--", "true").Output()
+		have = err == nil && strings.Contains(string(out), `"tier":"full"`)
 	default:
 		return false, fmt.Errorf("unknown condition %q", cond)
 	}
@@ -268,7 +295,15 @@ const patience = 30 * time.Second
 // left, at the latest after some patience. With "!" they live.
 func scriptEnded(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 {
-		ts.Fatalf("usage: ended FILE")
+		ts.Fatalf("usage: ended FILE or $MARK")
+	}
+	if args[0] == ts.Getenv("MARK") {
+		for end := time.Now().Add(patience); len(sleepers(args[0])) > 0; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				ts.Fatalf("processes %v are still there", sleepers(args[0]))
+			}
+		}
+		return
 	}
 	pids := strings.Fields(ts.ReadFile(args[0]))
 	if len(pids) == 0 {
@@ -287,6 +322,21 @@ func scriptEnded(ts *testscript.TestScript, neg bool, args []string) {
 			}
 		}
 	}
+}
+
+// sleepers lists the processes with this argument. In a pid namespace a command
+// does not know the numbers that its processes have outside.
+func sleepers(mark string) []string {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	var found []string
+	for _, f := range files {
+		pid := strings.Split(f, "/")[2]
+		text, err := os.ReadFile(f)
+		if err == nil && strings.Contains(string(text), "\x00"+mark+"\x00") && lives(pid) {
+			found = append(found, pid)
+		}
+	}
+	return found
 }
 
 // lives reports a process that is there and no zombie.

@@ -14,6 +14,7 @@ import (
 // carving is the result: paths whose trees may be read.
 type carving struct {
 	grants []grant
+	masks  []grant  // hidden paths that exist, without links in them: what a mount has to cover
 	carved []string // directories that were listed; a change in one makes the carving stale
 	hidden []string // as they were given, and where symbolic links among them lead
 }
@@ -86,6 +87,7 @@ func (c *carver) walk(at string, plan trie, node int) {
 			}
 			// What any other link points to has its own rule.
 		case hides:
+			c.out.masks = append(c.out.masks, grant{path.Join(at, e.name), e.kind == dir})
 		case e.kind == dir && next != 0:
 			c.walk(path.Join(at, e.name), plan, next)
 		default:

@@ -184,3 +184,53 @@ var gaps = []struct {
 }
 
 func always(int, sandbox.Profile) bool { return true }
+
+// decideFull is decide for the tiers with namespaces. What they leave open is
+// little.
+func decideFull(abi int, p sandbox.Profile, noProc bool) decision {
+	d := decision{handled: handledRights(abi), filters: []string{filter.Base}}
+	if abi >= 6 {
+		d.scoped = scopeAbstract | scopeSignal
+	}
+	for _, g := range fullGaps {
+		if g.when(abi, p, noProc) {
+			d.gaps = append(d.gaps, sandbox.Gap{Control: g.control, Why: g.why, Fix: g.fix})
+		}
+	}
+	for _, c := range sandbox.Controls() {
+		off := p.Network == sandbox.NetworkNone
+		if (c == sandbox.NetworkOff || c == sandbox.HostNetwork) && !off || hasGap(d.gaps, c) {
+			continue
+		}
+		d.enforced = append(d.enforced, c)
+	}
+	return d
+}
+
+// fullGaps is what the full tiers cannot give, and when.
+var fullGaps = []struct {
+	control  sandbox.Control
+	when     func(abi int, p sandbox.Profile, noProc bool) bool
+	why, fix string
+}{
+	{
+		sandbox.HostNetwork, func(_ int, p sandbox.Profile, _ bool) bool { return p.Network == sandbox.NetworkHost },
+		"the network is the host's: metadata addresses and services on its loopback are reachable", "network off",
+	},
+	{
+		sandbox.AbstractSockets, func(abi int, p sandbox.Profile, _ bool) bool { return p.Network == sandbox.NetworkHost && abi < 6 },
+		"the network is the host's, and this kernel's Landlock does not scope abstract sockets", "network off, or Linux 6.12 or newer",
+	},
+	{
+		sandbox.UnixSockets, func(_ int, p sandbox.Profile, _ bool) bool { return p.UnixAllow },
+		"unix sockets are allowed: every socket that the user can open is reachable, those of daemons too", "name single sockets as writable paths instead",
+	},
+	{
+		sandbox.ProcessesHidden, func(_ int, _ sandbox.Profile, noProc bool) bool { return noProc },
+		"/proc cannot be mounted here: the names and command lines of processes outside are visible", "a host or container that does not mask /proc",
+	},
+	{
+		sandbox.HooksProtected, func(_ int, p sandbox.Profile, _ bool) bool { return len(p.Protect) == 0 },
+		"files in the workspace that others run later (.git/hooks, build files) can be written", "name them as protected",
+	},
+}

@@ -31,7 +31,8 @@ type layer uint
 const (
 	layerLandlock layer = 1 << iota
 	layerSeccomp
-	layerMounts // the mount namespace itself
+	layerMounts    // everything that is mounted
+	layerNamespace // the mount namespace, without which nothing may be mounted
 )
 
 // New returns the backend. On other systems than Linux it exists and says

@@ -180,19 +180,20 @@ func systemSecrets() []secret {
 type device struct {
 	path  string
 	write bool
+	node  bool // a device node, not a directory of them or a door to one
 	why   string
 }
 
 func devices() []device {
 	return []device{
-		{"/dev/null", true, "everywhere"},
-		{"/dev/zero", true, "dd, old allocators"},
-		{"/dev/full", true, "tests of error paths"},
-		{"/dev/random", false, "random numbers"},
-		{"/dev/urandom", false, "random numbers"},
-		{"/dev/tty", true, "prompts; the terminal it stands for is the caller's"},
-		{"/dev/ptmx", true, "new terminals: script, expect, test runners"},
-		{"/dev/pts", true, "their other end"},
-		{"/dev/shm", true, "shared memory: Python multiprocessing, browsers, databases"},
+		{"/dev/null", true, true, "everywhere"},
+		{"/dev/zero", true, true, "dd, old allocators"},
+		{"/dev/full", true, true, "tests of error paths"},
+		{"/dev/random", false, true, "random numbers"},
+		{"/dev/urandom", false, true, "random numbers"},
+		{"/dev/tty", true, true, "prompts; the terminal it stands for is the caller's"},
+		{"/dev/ptmx", true, false, "new terminals: script, expect, test runners"},
+		{"/dev/pts", true, false, "their other end"},
+		{"/dev/shm", true, false, "shared memory: Python multiprocessing, browsers, databases"},
 	}
 }

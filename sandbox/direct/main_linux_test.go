@@ -54,13 +54,65 @@ type room struct {
 	dir, workspace, outside, home string
 	profile                       sandbox.Profile
 	extra                         []string // environment
+	tier                          string
 }
 
-func newRoom(t *testing.T) *room {
+// The tiers of the suite; thread is the landlock tier as other architectures
+// have it.
+const (
+	full     = "full"
+	landlock = "landlock"
+	thread   = "thread"
+)
+
+// eachTier runs a test once per tier.
+func eachTier(t *testing.T, test func(*room)) {
+	for _, tier := range []string{full, landlock, thread} {
+		t.Run(tier, func(t *testing.T) {
+			if tier == thread && testing.Short() {
+				t.Skip("takes a while")
+			}
+			test(newRoom(t, tier))
+		})
+	}
+}
+
+func backend(tier string) sandbox.Backend {
+	switch tier {
+	case thread:
+		return direct.NewThread()
+	case "":
+		return direct.New()
+	}
+	return direct.NewTier(tier)
+}
+
+// isFull says that the room is of a tier with namespaces.
+func (r *room) isFull() bool { return r.tier == full }
+
+func (r *room) confinedTier() string {
+	if r.tier == thread {
+		return landlock
+	}
+	return r.tier
+}
+
+// baseVar names the directory where an ordinary user has rooms.
+const baseVar = "SBX_TEST_BASE"
+
+func newRoom(t *testing.T, tier string) *room {
 	t.Helper()
-	need(t)
-	// Not t.TempDir: the ordinary user of an identity test must get there.
-	dir, err := os.MkdirTemp("/var/tmp", "sbx-direct-")
+	need(t, tier)
+	// Not t.TempDir: the ordinary user of an identity test must get there, and
+	// what is outside must be visible inside, which /tmp and /var/tmp are not.
+	base := os.Getenv(baseVar)
+	if base == "" {
+		base = "/var/lib"
+		if os.Geteuid() != 0 {
+			base = os.Getenv("HOME")
+		}
+	}
+	dir, err := os.MkdirTemp(base, "sbx-direct-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +120,7 @@ func newRoom(t *testing.T) *room {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		t.Fatal(err)
 	}
-	r := &room{T: t, dir: dir, workspace: dir + "/ws", outside: dir + "/outside", home: dir + "/home"}
+	r := &room{T: t, tier: tier, dir: dir, workspace: dir + "/ws", outside: dir + "/outside", home: dir + "/home"}
 	check(t, os.Chmod(dir, 0o755))
 	for _, d := range []string{r.workspace, r.outside, r.home, r.home + "/.ssh", r.home + "/src", r.home + "/.config/gh"} {
 		check(t, os.MkdirAll(d, 0o755))
@@ -79,7 +131,7 @@ func newRoom(t *testing.T) *room {
 	} {
 		check(t, os.WriteFile(name, []byte(text), 0o644))
 	}
-	r.profile = sandbox.Profile{Workspace: r.workspace, Home: r.home}
+	r.profile = sandbox.Profile{Workspace: r.workspace, Home: r.home, Read: []string{filepath.Dir(realPath(self(t)))}}
 	r.reset()
 	return r
 }
@@ -156,7 +208,7 @@ func (r *room) env() []string {
 }
 
 // confined and unconfined open the two sessions of a denial test.
-func (r *room) confined() sandbox.Session   { return r.open(direct.New()) }
+func (r *room) confined() sandbox.Session   { return r.open(backend(r.tier)) }
 func (r *room) unconfined() sandbox.Session { return r.open(none.New()) }
 
 // self is the path of this test binary.
@@ -176,9 +228,16 @@ func check(t testing.TB, err error) {
 	}
 }
 
-func need(t *testing.T) {
+func realPath(name string) string {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		return real
+	}
+	return name
+}
+
+func need(t *testing.T, tier string) {
 	t.Helper()
-	if _, err := direct.New().Probe(context.Background()); err != nil {
+	if _, err := backend(tier).Probe(context.Background()); err != nil {
 		if strings.Contains(os.Getenv("SBX_REQUIRE"), direct.Name) {
 			t.Fatal(err)
 		}
@@ -194,6 +253,7 @@ type orders struct {
 	Timeout time.Duration
 	Grace   time.Duration
 	Backend string
+	Tier    string
 }
 
 // supervise is what cmd/sbx does, without its flags.
@@ -204,7 +264,7 @@ func supervise() int {
 		return 125
 	}
 	o.Profile.Supervisor = true
-	var b sandbox.Backend = direct.New()
+	b := backend(o.Tier)
 	if o.Backend == none.Name {
 		b = none.New()
 	}
@@ -229,7 +289,7 @@ func supervise() int {
 // supervised starts a supervisor process for the command.
 func (r *room) supervised(o orders) (*exec.Cmd, string) {
 	r.Helper()
-	o.Profile, o.Env = r.profile, r.env()
+	o.Profile, o.Env, o.Tier = r.profile, r.env(), r.tier
 	text, err := json.Marshal(o)
 	check(r, err)
 	file := filepath.Join(r.dir, "result-"+strconv.Itoa(int(time.Now().UnixNano())))
@@ -261,13 +321,17 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this is an ordinary user")
 	}
-	need(t)
+	need(t, landlock)
 	name := ordinaryUser(t)
-	dir, err := os.MkdirTemp("/var/tmp", "sbx-user-")
+	dir, err := os.MkdirTemp("/var/lib", "sbx-user-")
 	check(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	check(t, os.Chmod(dir, 0o755))
-	exe := filepath.Join(dir, "direct.test")
+	base := dir + "/rooms"
+	check(t, os.Mkdir(base, 0o777))
+	check(t, os.Chmod(base, 0o777))
+	check(t, os.Mkdir(dir+"/bin", 0o755)) // readable inside, the rooms are not in it
+	exe := filepath.Join(dir, "bin/direct.test")
 	text, err := os.ReadFile(self(t))
 	check(t, err)
 	check(t, os.WriteFile(exe, text, 0o755))
@@ -277,7 +341,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 	cmd := exec.Command(exe, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+dir, "USER="+name.Username)
+	cmd.Env = append(os.Environ(), baseVar+"="+base, "HOME="+dir, "USER="+name.Username)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential(t, name)}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -314,5 +378,5 @@ func credential(t *testing.T, u *user.User) *syscall.Credential {
 }
 
 func (r *room) backendOpen() (sandbox.Session, error) {
-	return direct.New().Open(context.Background(), r.profile)
+	return backend(r.tier).Open(context.Background(), r.profile)
 }

@@ -24,6 +24,26 @@ func (b *Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
 	if err != nil {
 		return sandbox.Capabilities{}, err
 	}
+	steps, err := b.ladder(sandbox.Profile{})
+	if err != nil {
+		return sandbox.Capabilities{}, err
+	}
+	for _, t := range steps {
+		if t.try == nil {
+			continue
+		}
+		if failed := trial(t); failed != nil {
+			err = errors.Join(err, failed)
+		} else {
+			d := decideFull(abi, sandbox.Profile{}, t.name == tierFullNoProc)
+			return sandbox.Capabilities{
+				Backend: Name, Tier: t.name, Version: "landlock ABI " + strconv.Itoa(abi), Enforced: d.enforced, Gaps: d.gaps,
+			}, nil
+		}
+	}
+	if steps[len(steps)-1].try != nil {
+		return sandbox.Capabilities{}, err
+	}
 	p := sandbox.Profile{Supervisor: true}
 	s := &session{profile: p, only: b.only, abi: abi, decision: decide(abi, p, nil)}
 	if s.programs, err = programs(s.decision.filters); err != nil {
@@ -38,7 +58,7 @@ func (b *Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
 		return sandbox.Capabilities{}, fmt.Errorf("probe landlock tier: %w: %w", err, sandbox.ErrUnavailable)
 	}
 	return sandbox.Capabilities{
-		Backend: Name, Tier: "landlock", Version: "landlock ABI " + strconv.Itoa(abi),
+		Backend: Name, Tier: tierLandlock, Version: "landlock ABI " + strconv.Itoa(abi),
 		Enforced: s.decision.enforced, Gaps: s.decision.gaps,
 	}, nil
 }

@@ -87,14 +87,17 @@ func stampOf(name string) stamp {
 	return stamp{name, st.Dev, st.Ino, st.Mtim, st.Ctim}
 }
 
-func (r *ruleset) fresh() bool {
-	return !slices.ContainsFunc(r.stamps, func(s stamp) bool { return stampOf(s.path) != s })
+func (r *ruleset) fresh() bool { return unchanged(r.stamps) }
+
+func unchanged(stamps []stamp) bool {
+	return !slices.ContainsFunc(stamps, func(s stamp) bool { return stampOf(s.path) != s })
 }
 
 // survey reads the file system: what is hidden, and what lies beside it.
-func survey(p sandbox.Profile) (carving, []stamp) {
+// extra are hidden, too.
+func survey(p sandbox.Profile, extra ...string) (carving, []stamp) {
 	now := time.Now()
-	c := carve(newDisk(), append(hiddenPaths(p), "/dev"))
+	c := carve(newDisk(), append(hiddenPaths(p), extra...))
 	stamps := make([]stamp, 0, len(c.carved))
 	for _, dir := range c.carved {
 		at := stampOf(dir)
@@ -170,7 +173,7 @@ func (s *session) acquire() (*ruleset, error) {
 		s.retire()
 	}
 	if s.rules == nil {
-		c, stamps := survey(s.profile)
+		c, stamps := survey(s.profile, "/dev")
 		if inside := insideWritable(s.profile, c.hidden); !slices.Equal(inside, s.inside) {
 			return nil, fmt.Errorf("%s is below a writable directory now", strings.Join(inside, ", "))
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -17,18 +18,25 @@ import (
 	"github.com/sbx-run/sbx/sandbox/proc"
 )
 
+// The tiers by name.
+const (
+	tierFull       = "full"
+	tierFullNoProc = "full-noproc"
+	tierLandlock   = "landlock"
+)
+
 // tier is one strength of confinement.
 type tier struct {
 	name string
+	// try finds out whether this host can give it; nil: open does.
+	try  func() error
 	open func(b *Backend, p sandbox.Profile) (sandbox.Session, error)
 }
 
 // tiers are tried in order; the first that this host can give is used. When
 // none can, the run is refused.
 func tiers() []tier {
-	return []tier{
-		{tierLandlock, openLandlock},
-	}
+	return append(namespaceTiers(), tier{tierLandlock, nil, openLandlock})
 }
 
 // Open prepares a session. Nothing of it is weaker than the plan says: what
@@ -37,18 +45,173 @@ func (b *Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, e
 	if i := p.Identity; i != nil && os.Geteuid() != 0 && i.UID != uint32(os.Geteuid()) {
 		return nil, fmt.Errorf("run as user %d: only root can: %w", i.UID, sandbox.ErrUnavailable)
 	}
-	var failed error
-	for _, t := range tiers() {
-		if b.only.tier != "" && t.name != b.only.tier {
-			continue
-		}
-		s, err := t.open(b, p)
+	steps, err := b.ladder(p)
+	if err != nil {
+		return nil, err
+	}
+	// Trying costs as much as a run. A process that exists for one run finds out
+	// by running: see descent.
+	if p.Supervisor && len(steps) > 1 && steps[0].try != nil && !tried(steps[0].name) {
+		s, err := steps[0].open(b, p)
 		if err == nil {
-			return s, nil
+			return &descent{backend: b, profile: p, steps: steps, Session: s}, nil
 		}
-		failed = errors.Join(failed, err)
+	}
+	return b.openFirst(p, steps)
+}
+
+// ladder lists the tiers that will do for a profile.
+func (b *Backend) ladder(p sandbox.Profile) ([]tier, error) {
+	var steps []tier
+	known := p.MinTier == ""
+	for _, t := range tiers() {
+		if b.only.tier == "" || t.name == b.only.tier {
+			steps = append(steps, t)
+		}
+		if t.name == p.MinTier {
+			known = true
+			break
+		}
+	}
+	if !known {
+		return nil, fmt.Errorf("no tier %q here: %w", p.MinTier, sandbox.ErrUnavailable)
+	}
+	return steps, nil
+}
+
+// openFirst opens the first tier that works here.
+func (b *Backend) openFirst(p sandbox.Profile, steps []tier) (sandbox.Session, error) {
+	var failed error
+	for _, t := range steps {
+		err := error(nil)
+		if t.try != nil {
+			err = trial(t)
+		}
+		if err == nil {
+			var s sandbox.Session
+			if s, err = t.open(b, p); err == nil {
+				return s, nil
+			}
+		}
+		failed = errors.Join(failed, fmt.Errorf("tier %s: %w", t.name, err))
+		if errors.Is(err, sandbox.ErrStart) { // it is the profile, not the host
+			break
+		}
 	}
 	return nil, failed
+}
+
+// trials holds what was found out about this host; it belongs to the process,
+// as namespaces do.
+var trials struct {
+	sync.Mutex
+	found map[string]trialResult
+}
+
+type trialResult struct {
+	err  error
+	when time.Time
+}
+
+// trialAge is how long a failure is believed: limits on namespaces come and go.
+const trialAge = time.Minute
+
+// trial tries a tier, or remembers.
+func trial(t tier) error {
+	trials.Lock()
+	defer trials.Unlock()
+	have, ok := trials.found[t.name]
+	if ok && (have.err == nil || time.Since(have.when) < trialAge) {
+		return have.err
+	}
+	if trials.found == nil {
+		trials.found = map[string]trialResult{}
+	}
+	have = trialResult{t.try(), time.Now()}
+	trials.found[t.name] = have
+	return have.err
+}
+
+// tried says whether a tier is known to work or to fail.
+func tried(name string) bool {
+	trials.Lock()
+	defer trials.Unlock()
+	_, ok := trials.found[name]
+	return ok
+}
+
+// whyNot is why a stronger tier than this one is not used, as far as known.
+func whyNot(name string) string {
+	trials.Lock()
+	defer trials.Unlock()
+	if err := trials.found[name].err; err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// descent is a session of a tier that was not tried yet. When its first run
+// fails to start, the tier is tried without the profile: where that fails, too,
+// the next tier takes over, and where it does not, the run has failed.
+type descent struct {
+	backend *Backend
+	profile sandbox.Profile
+	steps   []tier
+	mu      sync.Mutex
+	sandbox.Session
+	known bool
+}
+
+func (d *descent) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.Session.Close()
+}
+
+// settle makes sure that the tier works here, or goes down.
+func (d *descent) settle() (sandbox.Session, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known || trial(d.steps[0]) == nil {
+		d.known = true
+		return d.Session, nil
+	}
+	next, err := d.backend.openFirst(d.profile, d.steps[1:])
+	if err != nil {
+		return nil, err
+	}
+	_ = d.Session.Close()
+	d.Session, d.known = next, true
+	return next, nil
+}
+
+// Plan says what Run would do.
+func (d *descent) Plan(c sandbox.Command) (sandbox.Plan, error) {
+	s, err := d.settle()
+	if err != nil {
+		return sandbox.Plan{}, err
+	}
+	return s.Plan(c)
+}
+
+// Run starts the command and waits.
+func (d *descent) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	d.mu.Lock()
+	s, known := d.Session, d.known
+	d.mu.Unlock()
+	result, err := s.Run(ctx, c)
+	var step *proc.StepError
+	if err == nil || known || !errors.Is(err, sandbox.ErrStart) || !errors.As(err, &step) {
+		return result, err
+	}
+	lower, serr := d.settle()
+	switch {
+	case serr != nil:
+		return sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125}, serr
+	case lower == s:
+		return result, err
+	}
+	return lower.Run(ctx, c)
 }
 
 // session is one profile under the tier landlock.
@@ -66,15 +229,12 @@ type session struct {
 	closed bool
 }
 
-// tierLandlock is the name in plans and results.
-const tierLandlock = "landlock"
-
 func openLandlock(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
 	abi, err := landlockABI()
 	if err != nil {
 		return nil, err
 	}
-	found, stamps := survey(p)
+	found, stamps := survey(p, "/dev")
 	s := &session{profile: p, only: b.only, abi: abi, inside: insideWritable(p, found.hidden)}
 	s.decision = decide(abi, p, s.inside)
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
@@ -146,10 +306,16 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 		return sandbox.Plan{}, err
 	}
 	defer s.release(r)
+	plan := planOf(s.profile, c)
+	plan.Tier, plan.Hide, plan.Steps = tierLandlock, slices.Clone(r.hidden), s.describe(c)
+	plan.Enforced, plan.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
+	return plan, nil
+}
+
+// planOf fills in what does not depend on the tier.
+func planOf(p sandbox.Profile, c sandbox.Command) sandbox.Plan {
 	plan := sandbox.Plan{
-		Backend: Name, Tier: tierLandlock, Argv: slices.Clone(c.Argv), Dir: s.dir(c),
-		Network: s.profile.Network.String(), Write: writable(s.profile), Hide: slices.Clone(r.hidden),
-		Steps: s.describe(c), Enforced: slices.Clone(s.decision.enforced), Gaps: slices.Clone(s.decision.gaps),
+		Backend: Name, Argv: slices.Clone(c.Argv), Dir: dirOf(p, c), Network: p.Network.String(), Write: writable(p),
 	}
 	for _, entry := range c.Env {
 		name, _, _ := strings.Cut(entry, "=")
@@ -163,14 +329,16 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 			}
 		}
 	}
-	return plan, nil
+	return plan
 }
 
-func (s *session) dir(c sandbox.Command) string {
+func (s *session) dir(c sandbox.Command) string { return dirOf(s.profile, c) }
+
+func dirOf(p sandbox.Profile, c sandbox.Command) string {
 	if c.Dir != "" {
 		return c.Dir
 	}
-	return s.profile.Workspace
+	return p.Workspace
 }
 
 // Run starts the command and waits.

@@ -10,7 +10,10 @@ import (
 )
 
 // Real work, confined: a control that breaks programs will be switched off.
-func TestRealWork(t *testing.T) {
+func TestRealWork(t *testing.T) { eachTier(t, testRealWork) }
+
+func testRealWork(r *room) {
+	t := r.T
 	if testing.Short() {
 		t.Skip("takes a while")
 	}
@@ -42,7 +45,6 @@ if __name__ == "__main__":
 		{"strace", "strace", `strace -f -o log sh -c 'true; ls > /dev/null' && grep -q exec log`},
 		{"gdb", "gdb", `gdb -batch -ex run --args true`},
 	}
-	r := newRoom(t)
 	// A cold cache would compile the standard library for a minute.
 	if out, err := exec.Command("go", "env", "GOCACHE").Output(); err == nil && os.Geteuid() == 0 {
 		cache := strings.TrimSpace(string(out))

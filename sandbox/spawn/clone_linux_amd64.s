@@ -75,6 +75,8 @@ error:
 	JEQ	report
 	CMPQ	AX, $2			// ENOENT
 	JEQ	skip
+	CMPQ	AX, $9			// EBADF: of a step that was left out
+	JEQ	skip
 	CMPQ	AX, $13			// EACCES
 	JEQ	skip
 	CMPQ	AX, $20			// ENOTDIR

@@ -131,7 +131,8 @@ func Want(errno syscall.Errno) Opt {
 }
 
 // SkipAbsent leaves out the next n steps when the call says that a file is not
-// there or cannot be reached (ENOENT, EACCES, ENOTDIR, ELOOP).
+// there or cannot be reached (ENOENT, EACCES, ENOTDIR, ELOOP), or that the
+// descriptor is none because an earlier step was such a call (EBADF).
 func SkipAbsent(n int) Opt {
 	return func(s *step) { s.last, s.flags = uintptr(n), s.flags|flagSkip }
 }

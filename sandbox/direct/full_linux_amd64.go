@@ -1,0 +1,333 @@
+package direct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/proc"
+	"github.com/sbx-run/sbx/sandbox/spawn"
+)
+
+// full is one profile under the tiers full and full-noproc.
+type full struct {
+	profile  sandbox.Profile
+	only     variant
+	tier     string
+	abi      int
+	decision decision
+	programs [][]byte
+	exact    map[string]place // the profile's paths, as they were when the session was opened
+
+	mu     sync.RWMutex // runs read, Close writes
+	init   *spawn.Init
+	closed bool
+	seen   sync.Mutex
+	masks  []grant // what has to be hidden, as of stamps
+	hidden []string
+	stamps []stamp
+}
+
+func openFull(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
+	return openNamespaces(b, p, tierFull)
+}
+
+func openFullNoProc(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
+	return openNamespaces(b, p, tierFullNoProc)
+}
+
+func openNamespaces(b *Backend, p sandbox.Profile, tier string) (sandbox.Session, error) {
+	abi, err := landlockABI()
+	if err != nil {
+		return nil, err
+	}
+	s := &full{profile: p, only: b.only, tier: tier, abi: abi, decision: decideFull(abi, p, tier == tierFullNoProc), exact: map[string]place{}}
+	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
+		return nil, err
+	}
+	if s.programs, err = programs(s.decision.filters); err != nil {
+		return nil, err
+	}
+	if s.init, err = spawn.NewInit(); err != nil {
+		return nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
+	}
+	for _, name := range slices.Concat(writable(p), p.Read, p.Protect) {
+		if name == "" { // the profile of a trial
+			continue
+		}
+		at, err := openPlace(name)
+		if err != nil {
+			_ = s.Close()
+			return nil, fmt.Errorf("%w: %w", err, sandbox.ErrStart)
+		}
+		_ = unix.Close(at.fd)
+		s.exact[name] = at
+	}
+	return s, nil
+}
+
+// Close lets go of pid 1's file. Runs that have started go on.
+func (s *full) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return s.init.Close()
+}
+
+// Plan says what Run would do.
+func (s *full) Plan(c sandbox.Command) (sandbox.Plan, error) {
+	spots, hidden, links := s.survey("")
+	p := s.plan(c, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, spots, links)
+	p.ExecInit(s.init, &spawn.Pipes{}, "", c.Argv, nil)
+	plan := planOf(s.profile, c)
+	plan.Tier, plan.Hide, plan.Steps = s.tier, hidden, outline(p)
+	plan.Enforced, plan.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
+	return plan, nil
+}
+
+// Run starts the command and waits.
+func (s *full) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	result, err := proc.Run(ctx, proc.Job{
+		Command: c, Dir: dirOf(s.profile, c), Supervisor: s.profile.Supervisor, Init: true,
+		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) { return s.spawn(c, path, files) },
+	})
+	result.Backend, result.Tier = Name, s.tier
+	result.Enforced, result.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
+	result.Identity = s.profile.Identity
+	return result, err
+}
+
+func (s *full) spawn(c sandbox.Command, path string, files [3]uintptr) (proc.Spawned, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return proc.Spawned{}, errors.New("session is closed")
+	}
+	pipes, err := spawn.NewPipes()
+	if err != nil {
+		return proc.Spawned{}, err
+	}
+	spots, _, links := s.survey(terminalOf(files))
+	p := s.plan(c, pipes, files, spots, links)
+	p.ExecInit(s.init, pipes, path, c.Argv, c.Env)
+	if s.profile.Identity != nil {
+		defer keepDumpable()()
+	}
+	pid, err := p.Start(cloneFlags, pipes)
+	if err != nil {
+		pipes.Close()
+		return proc.Spawned{}, stepError(err)
+	}
+	ended := func() (proc.Ended, bool) {
+		e, ok := pipes.Ending()
+		return proc.Ended{Status: syscall.WaitStatus(e.Status), PeakBytes: e.PeakBytes}, ok
+	}
+	return proc.Spawned{PID: pid, Ended: ended, Release: pipes.Close}, nil
+}
+
+// cloneFlags are the namespaces that only clone can make for the child itself;
+// the rest is a step, because clone holds a processor of Go meanwhile.
+const cloneFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWPID
+
+// plan is the table up to what executes pid 1.
+func (s *full) plan(c sandbox.Command, pipes *spawn.Pipes, files [3]uintptr, spots []spot, links []grantLink) *spawn.Plan {
+	p := spawn.NewPlan()
+	if !s.profile.Supervisor {
+		p.Call("enter new process group", unix.SYS_SETPGID, []uintptr{0, 0})
+	}
+	p.Stdio(files)
+	p.DieWithParent()
+	if s.profile.Identity != nil {
+		p.AwaitRelease(pipes)
+	}
+	p.ParentLives(pipes)
+	s.planNamespaces(p)
+	s.planIdentity(p, pipes)
+
+	m := newMounter(p, spots, s.exact)
+	if s.only.without&layerMounts == 0 {
+		m.mounts(s.tier == tierFull, links)
+	}
+	if s.profile.Network == sandbox.NetworkNone {
+		planLoopback(p)
+	}
+	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(dirOf(s.profile, c))})
+	planLimits(p)
+	rules := p.NewRef()
+	if s.only.without&layerLandlock == 0 {
+		s.planRules(m, rules)
+	}
+	p.CloseOnExec(pipes.Errors, pipes.Lifeline, pipes.Status)
+	planDropBounding(p)
+	planNoPrivileges(p)
+	if s.only.without&layerLandlock == 0 {
+		p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, nil, spawn.Load(rules))
+	}
+	if s.only.without&layerSeccomp == 0 {
+		planFilter(p, s.decision.filters, s.programs)
+	}
+	return p
+}
+
+// planNamespaces makes the other namespaces, and proves that the mounts that
+// follow cannot be the host's.
+func (s *full) planNamespaces(p *spawn.Plan) {
+	flags := uintptr(unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS)
+	names := "mount, ipc and host name"
+	if s.profile.Network == sandbox.NetworkNone {
+		flags |= unix.CLONE_NEWNET
+		names = "mount, ipc, host name and network"
+	}
+	if s.only.without&layerNamespace != 0 {
+		flags &^= unix.CLONE_NEWNS
+	}
+	p.Call("make "+names+" namespaces", unix.SYS_UNSHARE, []uintptr{flags})
+	const ns = "/proc/self/ns/mnt"
+	var mine unix.Stat_t
+	if err := unix.Stat(ns, &mine); err != nil {
+		mine.Ino = 0
+	}
+	its := &unix.Stat_t{Ino: mine.Ino}
+	p.Call("look at the mount namespace", unix.SYS_NEWFSTATAT, []uintptr{spawn.Cwd, p.Str(ns), spawn.Ptr(p, its), 0})
+	p.Differ("SAFETY: it is a new mount namespace", &mine.Ino, &its.Ino)
+}
+
+// planIdentity makes the command's user known in the user namespace. Its own
+// number is the only one that a process can map by itself; another one is
+// mapped by the caller, who is root.
+func (s *full) planIdentity(p *spawn.Plan, pipes *spawn.Pipes) {
+	if i := s.profile.Identity; i != nil {
+		p.AfterClone = func(pid int) error {
+			if err := mapIdentity(pid, i); err != nil {
+				return err
+			}
+			return pipes.Release()
+		}
+		planIdentity(p, i)
+		p.DieWithParent() // a change of credentials took it back
+		return
+	}
+	uid, gid := strconv.Itoa(os.Geteuid()), strconv.Itoa(os.Getegid())
+	for _, f := range []struct{ name, text string }{
+		{"/proc/self/setgroups", "deny"},
+		{"/proc/self/uid_map", uid + " " + uid + " 1\n"},
+		{"/proc/self/gid_map", gid + " " + gid + " 1\n"},
+	} {
+		fd := p.NewRef()
+		p.Call("open "+f.name, unix.SYS_OPENAT, []uintptr{spawn.Cwd, p.Str(f.name), unix.O_WRONLY | unix.O_CLOEXEC}, spawn.Store(fd))
+		p.Call("write "+f.name, unix.SYS_WRITE, []uintptr{0, p.Str(f.text), uintptr(len(f.text))}, spawn.Load(fd))
+		// A mount with a file open for writing cannot become read-only.
+		p.Call("close "+f.name, unix.SYS_CLOSE, nil, spawn.Load(fd))
+	}
+}
+
+// mapIdentity maps the numbers of the identity, and no others, to themselves.
+func mapIdentity(pid int, i *sandbox.Identity) error {
+	dir := "/proc/" + strconv.Itoa(pid)
+	gids := []uint32{i.GID}
+	for _, g := range i.Groups {
+		if !slices.Contains(gids, g) {
+			gids = append(gids, g)
+		}
+	}
+	var lines []byte
+	for _, g := range gids {
+		lines = fmt.Appendf(lines, "%d %d 1\n", g, g)
+	}
+	if err := os.WriteFile(dir+"/gid_map", lines, 0); err != nil {
+		return &proc.StepError{Step: "map groups", Err: err}
+	}
+	if err := os.WriteFile(dir+"/uid_map", fmt.Appendf(nil, "%d %d 1\n", i.UID, i.UID), 0); err != nil {
+		return &proc.StepError{Step: "map user", Err: err}
+	}
+	return nil
+}
+
+// planLoopback brings 127.0.0.1 up.
+func planLoopback(p *spawn.Plan) {
+	fd := p.NewRef()
+	request := &struct {
+		name  [unix.IFNAMSIZ]byte
+		flags uint16
+		_     [22]byte
+	}{name: [unix.IFNAMSIZ]byte{'l', 'o'}, flags: unix.IFF_UP | unix.IFF_RUNNING}
+	p.Call("open a socket for lo", unix.SYS_SOCKET, []uintptr{unix.AF_INET, unix.SOCK_DGRAM | unix.SOCK_CLOEXEC, 0}, spawn.Store(fd))
+	p.Call("bring lo up", unix.SYS_IOCTL, []uintptr{0, unix.SIOCSIFFLAGS, spawn.Ptr(p, request)}, spawn.Load(fd))
+}
+
+// planRules makes the Landlock ruleset of this run: everything that can be seen
+// can be read, and what is writable by mount is by rule.
+func (s *full) planRules(m *mounter, rules spawn.Ref) {
+	attr := &unix.LandlockRulesetAttr{Handled_access_fs: s.decision.handled, Scoped: s.decision.scoped}
+	size := uintptr(8)
+	if s.abi >= 6 {
+		size = 24
+	}
+	m.Call("make landlock ruleset", unix.SYS_LANDLOCK_CREATE_RULESET, []uintptr{spawn.Ptr(m.Plan, attr), size, 0}, spawn.Store(rules))
+	root := new(pathRule)
+	m.Call("open /", unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str("/"), unix.O_PATH | unix.O_CLOEXEC}, spawn.Store(spawn.Word(&root.fd)))
+	s.rule(m, rules, "/", root, readRights)
+	for i, sp := range m.spots {
+		rights := uint64(0)
+		switch {
+		case sp.kind == bind, sp.kind == cover:
+			rights = writeRights | readRights
+		case sp.kind == shut && sp.path == "/dev":
+			rights = writeFile | readFile | ioctlDev
+		default:
+			continue
+		}
+		if !sp.dir {
+			rights &= fileRights
+		}
+		if s.only.without&layerMounts != 0 {
+			m.Call("open "+sp.source(), unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(sp.source()), unix.O_PATH | unix.O_CLOEXEC}, spawn.Store(spawn.Word(m.fds[i])))
+		}
+		s.rule(m, rules, sp.path, m.rules[i], rights)
+	}
+}
+
+// rule adds one rule; its descriptor is known when the plan runs.
+func (s *full) rule(m *mounter, rules spawn.Ref, name string, r *pathRule, rights uint64) {
+	r.rights = rights & s.decision.handled
+	m.Call("landlock rule for "+name, unix.SYS_LANDLOCK_ADD_RULE, []uintptr{0, unix.LANDLOCK_RULE_PATH_BENEATH, spawn.Ptr(m.Plan, r), 0}, spawn.Load(rules))
+}
+
+// survey looks at the host: the spots of this run, what is hidden, and links.
+// terminal is the device of the caller's terminal, if any.
+func (s *full) survey(terminal string) ([]spot, []string, []grantLink) {
+	s.seen.Lock()
+	if s.hidden == nil || !unchanged(s.stamps) {
+		c, stamps := survey(s.profile)
+		s.masks, s.hidden, s.stamps = c.masks, c.hidden, stamps
+	}
+	masks, hidden := s.masks, s.hidden
+	s.seen.Unlock()
+	t := terrain{masks: masks, resolver: resolverFile(s.profile), terminal: terminal, isDir: s.isDir}
+	if s.profile.UnixAllow {
+		return layout(s.profile, t), hidden, nil
+	}
+	own := writable(s.profile)
+	t.sockets = boundSockets(func(name string) bool {
+		return isBelow(name, "/run") || isBelow(name, "/tmp") || isBelow(name, "/dev") || slices.Contains(own, name)
+	})
+	return layout(s.profile, t), hidden, linksIn("/run")
+}
+
+func (s *full) isDir(name string) bool {
+	if p, ok := s.exact[name]; ok {
+		return p.dir
+	}
+	return isRealDir(name)
+}

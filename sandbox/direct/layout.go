@@ -1,0 +1,239 @@
+package direct
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// The full tier shows the command the host's tree, read-only, with spots that
+// differ. The layout is the list of spots, parents before children; it follows
+// from the profile and the terrain alone.
+
+// spot is one place in the command's mount namespace that is not the host's.
+type spot struct {
+	path  string
+	kind  spotKind
+	from  string // of bind, view and guard: what is shown there, if not path
+	dir   bool
+	mode  uint32 // of cover and shut
+	above int    // index of the nearest spot above, -1: none
+}
+
+type spotKind uint8
+
+// The kinds, weakest first: where two want the same path, the later one wins.
+const (
+	mask  spotKind = iota // nothing: an empty directory or file
+	cover                 // an empty directory of the command's own, gone with it
+	shut                  // an empty read-only directory that holds spots
+	view                  // the host's, read-only, where something above hides it
+	bind                  // the host's, read-write
+	guard                 // the host's, read-only, below a bind
+)
+
+// own says that the spot is made of the tmpfs of the run.
+func (s spot) own() bool { return s.kind <= shut }
+
+func (s spot) source() string {
+	if s.from != "" {
+		return s.from
+	}
+	return s.path
+}
+
+// terrain is what the layout has to know of the host.
+type terrain struct {
+	masks    []grant  // hidden paths that exist
+	sockets  []string // unix sockets that are bound to a path
+	resolver string   // the file that /etc/resolv.conf leads to
+	terminal string   // the device of the caller's terminal
+	isDir    func(string) bool
+}
+
+const (
+	sticky = 0o1777
+	plain  = 0o755
+)
+
+// layout lists the spots. kinds says which of the profile's paths are
+// directories.
+func layout(p sandbox.Profile, t terrain) []spot {
+	var all []spot
+	add := func(s spot) { all = append(all, s) }
+	for _, m := range t.masks {
+		add(spot{path: m.path, kind: mask, dir: m.dir})
+	}
+	for _, name := range append([]string{p.Private.Temp, p.Private.Cache, p.Workspace}, p.Write...) {
+		if name != "" {
+			add(spot{path: name, kind: bind, dir: t.isDir(name)})
+		}
+	}
+	for _, name := range append([]string{t.resolver}, p.Read...) {
+		if name != "" {
+			add(spot{path: name, kind: view, dir: t.isDir(name)})
+		}
+	}
+	for _, name := range p.Protect {
+		add(spot{path: name, kind: guard, dir: t.isDir(name)})
+	}
+	all = append(all, covers(p, t, all)...)
+	slices.SortFunc(all, func(a, b spot) int {
+		if c := comparePaths(a.path, b.path); c != 0 {
+			return c
+		}
+		return int(b.kind) - int(a.kind)
+	})
+	all = slices.CompactFunc(all, func(a, b spot) bool { return a.path == b.path })
+	return prune(all)
+}
+
+// covers are the spots that every command gets.
+func covers(p sandbox.Profile, t terrain, named []spot) []spot {
+	var all []spot
+	own := func(name string, kind spotKind, mode uint32) {
+		if t.isDir(name) {
+			all = append(all, spot{path: name, kind: kind, dir: true, mode: mode})
+		}
+	}
+	if !p.UnixAllow {
+		for _, name := range socketPlaces() {
+			own(name, shut, plain)
+		}
+		for _, name := range t.sockets {
+			all = append(all, spot{path: name, kind: mask})
+		}
+	}
+	if temp := p.Private.Temp; temp != "" && t.isDir("/tmp") && !slices.ContainsFunc(named, func(s spot) bool {
+		return s.kind != mask && s.path != "/tmp" && isBelow(s.path, "/tmp")
+	}) {
+		// What a command leaves in /tmp the next one finds there.
+		all = append(all, spot{path: "/tmp", kind: bind, from: temp, dir: true})
+	} else {
+		// A mount point is made below /tmp, which must not stay behind.
+		own("/tmp", cover, sticky)
+	}
+	own("/var/tmp", cover, sticky)
+	own("/dev", shut, plain)
+	all = append(all,
+		spot{path: "/dev/shm", kind: cover, dir: true, mode: sticky},
+		spot{path: "/dev/pts", kind: shut, dir: true, mode: plain})
+	for _, d := range devices() {
+		if d.node {
+			all = append(all, spot{path: d.path, kind: view})
+		}
+	}
+	if t.terminal != "" {
+		all = append(all, spot{path: "/dev/console", kind: view, from: t.terminal})
+	}
+	return all
+}
+
+// comparePaths orders a directory before all that lies below it, and that
+// before anything else.
+func comparePaths(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] == b[i] {
+			continue
+		}
+		switch {
+		case a[i] == '/':
+			return -1
+		case b[i] == '/':
+			return 1
+		}
+		return int(a[i]) - int(b[i])
+	}
+	return len(a) - len(b)
+}
+
+// prune leaves out what a spot above gives already, and finds that spot.
+func prune(all []spot) []spot {
+	kept := all[:0:0]
+	var chain []int // the spots above, by index
+	for _, s := range all {
+		for len(chain) > 0 && !isBelow(s.path, kept[chain[len(chain)-1]].path) {
+			chain = chain[:len(chain)-1]
+		}
+		s.above = -1
+		hidden, writable := false, false
+		if len(chain) > 0 {
+			s.above = chain[len(chain)-1]
+			above := kept[s.above]
+			hidden, writable = above.own(), above.kind == bind
+		}
+		switch s.kind {
+		case mask:
+			if hidden {
+				continue
+			}
+		case view:
+			if !hidden {
+				continue
+			}
+		case bind:
+			if writable {
+				continue
+			}
+		case guard:
+			if !writable {
+				continue
+			}
+		case cover, shut:
+			if hidden && !isBelow(s.path, "/dev") {
+				continue
+			}
+		}
+		if hidden && kept[s.above].kind == mask {
+			kept[s.above].kind, kept[s.above].mode = shut, plain // it holds something now
+		}
+		kept = append(kept, s)
+		chain = append(chain, len(kept)-1)
+	}
+	return kept
+}
+
+// point is a mount point that has to be made.
+type point struct {
+	spot int    // in whose directory
+	path string // below it
+	dir  bool
+	mode uint32
+}
+
+// points lists the mount points that spots need in the run's own tmpfs,
+// parents first.
+func points(all []spot) []point {
+	var list []point
+	for _, s := range all {
+		if s.above < 0 || !all[s.above].own() {
+			continue
+		}
+		rest := strings.TrimPrefix(s.path, all[s.above].path+"/")
+		for i, r := range rest {
+			if r == '/' {
+				list = append(list, point{s.above, rest[:i], true, 0o555}) // nothing of the command's gets lost there
+			}
+		}
+		list = append(list, point{s.above, rest, s.dir, plain})
+	}
+	seen := map[point]bool{}
+	return slices.DeleteFunc(list, func(p point) bool {
+		p.path = path.Clean(p.path)
+		had := seen[p]
+		seen[p] = true
+		return had
+	})
+}
+
+// socketPlaces are directories where daemons listen. A read-only mount does not
+// stop a connection to a socket, so they are covered.
+func socketPlaces() []string {
+	return []string{
+		"/run", "/var/run",
+		"/var/lib/lxd", "/var/snap/lxd/common/lxd", "/var/lib/incus", "/var/lib/libvirt",
+		"/var/spool/postfix", "/nix/var/nix/daemon-socket", "/var/lib/sss/pipes",
+	}
+}

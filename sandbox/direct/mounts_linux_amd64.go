@@ -1,0 +1,253 @@
+package direct
+
+import (
+	"path"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox/spawn"
+)
+
+// mounter writes the layout down as steps. Every tree that the command may see
+// is copied, detached, before anything is covered, and attached in the end at
+// its own path.
+type mounter struct {
+	*spawn.Plan
+	spots []spot
+	rules []*pathRule // of each spot
+	fds   []*uint64   // of each spot: its detached tree, known when the plan runs
+	base  string      // where the run's own tmpfs is mounted while the tree is built
+	exact map[string]place
+}
+
+const (
+	treeFlags = unix.OPEN_TREE_CLONE | unix.O_CLOEXEC | unix.AT_RECURSIVE
+	emptyDir  = "empty"
+	emptyFile = "nothing"
+)
+
+// pathRule is struct landlock_path_beneath_attr. The descriptor has 32 bits;
+// little endian, so a step can store its 64-bit result there.
+type pathRule struct{ rights, fd uint64 }
+
+func newMounter(p *spawn.Plan, spots []spot, exact map[string]place) *mounter {
+	m := &mounter{Plan: p, spots: spots, exact: exact}
+	for range spots {
+		r := &pathRule{fd: ^uint64(0)}
+		m.rules, m.fds = append(m.rules, r), append(m.fds, &r.fd)
+	}
+	// Any directory will do that gets covered itself.
+	for _, s := range spots {
+		if (s.kind == shut || s.kind == cover) && s.above < 0 && (m.base == "" || s.path == "/run") {
+			m.base = s.path
+		}
+	}
+	return m
+}
+
+// mounts appends all steps. Before them the plan is in its own mount namespace.
+func (m *mounter) mounts(freshProc bool, links []grantLink) {
+	m.Call("keep mounts to this namespace", unix.SYS_MOUNT, []uintptr{0, m.Str("/"), 0, unix.MS_REC | unix.MS_PRIVATE})
+	for i, s := range m.spots {
+		if s.kind == bind {
+			m.copyTree(i, s.source())
+		}
+	}
+	if len(m.spots) == 0 || m.spots[0].path != "/" {
+		m.attr("make everything read-only", "/", unix.AT_RECURSIVE, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID)
+	}
+	for i, s := range m.spots {
+		if s.kind == view || s.kind == guard {
+			m.copyTree(i, s.source())
+		}
+	}
+	old := m.NewRef()
+	m.Call("make files with their full modes", unix.SYS_UMASK, []uintptr{0}, spawn.Store(old))
+	m.tmpfs(links)
+	for i, s := range m.spots {
+		if s.own() && s.path != ptsDir {
+			m.copyTree(i, m.ownPath(i))
+		}
+	}
+	var masks []*uint64
+	if freshProc {
+		for range procFiles() {
+			fd := new(uint64)
+			m.openTree("copy empty file", m.base+"/"+emptyFile, fd)
+			masks = append(masks, fd)
+		}
+	}
+	for i, s := range m.spots {
+		m.attach(i, s)
+	}
+	if freshProc {
+		m.proc(masks)
+	}
+	m.Call("give the mode mask back", unix.SYS_UMASK, nil, spawn.Load(old))
+}
+
+const ptsDir = "/dev/pts"
+
+// ownPath is where the source of a mask, cover or shut lies.
+func (m *mounter) ownPath(i int) string {
+	s := m.spots[i]
+	switch {
+	case s.kind == mask && s.dir:
+		return m.base + "/" + emptyDir
+	case s.kind == mask:
+		return m.base + "/" + emptyFile
+	}
+	return m.base + "/" + strconv.Itoa(i)
+}
+
+func (m *mounter) openTree(what, name string, fd *uint64, o ...spawn.Opt) {
+	o = append(o, spawn.Store(spawn.Word(fd)))
+	m.Call(what, unix.SYS_OPEN_TREE, []uintptr{spawn.Cwd, m.Str(name), treeFlags | unix.AT_SYMLINK_NOFOLLOW}, o...)
+}
+
+// copyTree makes the detached tree of a spot. Where the caller looked at the
+// path before, it must still be the same file.
+func (m *mounter) copyTree(i int, from string) {
+	s := m.spots[i]
+	was, known := m.exact[from]
+	switch {
+	case s.kind == view && known:
+		m.openTree("copy "+from+forSpot(s, from), from, m.fds[i], spawn.SkipAbsent(3)) // what the command's user cannot reach
+	case s.kind == view:
+		m.openTree("copy "+from+forSpot(s, from), from, m.fds[i], spawn.SkipAbsent(0))
+	default:
+		m.openTree("copy "+from+forSpot(s, from), from, m.fds[i])
+	}
+	if !known {
+		return
+	}
+	st := new(unix.Stat_t)
+	m.Call("look at "+from, unix.SYS_NEWFSTATAT, []uintptr{0, m.Str(""), spawn.Ptr(m.Plan, st), unix.AT_EMPTY_PATH}, spawn.Load(spawn.Word(m.fds[i])))
+	m.Same(from+" is on the device it was", &st.Dev, &was.dev)
+	m.Same(from+" is the file it was", &st.Ino, &was.ino)
+}
+
+func forSpot(s spot, from string) string {
+	if from == s.path {
+		return ""
+	}
+	return " for " + s.path
+}
+
+// attr sets attributes of the mounts at a path.
+func (m *mounter) attr(what, name string, flags uintptr, set uint64) {
+	a := &unix.MountAttr{Attr_set: set}
+	m.Call(what, unix.SYS_MOUNT_SETATTR, []uintptr{spawn.Cwd, m.Str(name), flags, spawn.Ptr(m.Plan, a), unix.MOUNT_ATTR_SIZE_VER0})
+}
+
+// tmpfs makes the run's own file system with all that will be shown of it.
+func (m *mounter) tmpfs(links []grantLink) {
+	m.Call("mount own tmpfs on "+m.base, unix.SYS_MOUNT, []uintptr{
+		m.Str("tmpfs"), m.Str(m.base), m.Str("tmpfs"), unix.MS_NOSUID | unix.MS_NODEV, m.Str("mode=0755"),
+	})
+	m.makeDir(m.base+"/"+emptyDir, 0)
+	m.makeFile(m.base+"/"+emptyFile, 0)
+	for _, name := range []string{m.base + "/" + emptyDir, m.base + "/" + emptyFile} {
+		m.Call("mount "+name, unix.SYS_MOUNT, []uintptr{m.Str(name), m.Str(name), 0, unix.MS_BIND})
+		m.attr("make "+name+" read-only", name, 0, unix.MOUNT_ATTR_RDONLY)
+	}
+	for i, s := range m.spots {
+		if (s.kind == cover || s.kind == shut) && s.path != ptsDir {
+			m.makeDir(m.base+"/"+strconv.Itoa(i), s.mode)
+		}
+		switch {
+		case s.kind == shut && s.path == "/dev":
+			for _, l := range devLinks() {
+				m.symlink(l.to, m.base+"/"+strconv.Itoa(i)+"/"+l.name)
+			}
+		case s.kind == shut && s.path == "/run":
+			for _, l := range links {
+				m.symlink(l.to, m.base+"/"+strconv.Itoa(i)+"/"+l.name)
+			}
+		}
+	}
+	for _, p := range points(m.spots) {
+		name := path.Join(m.base, strconv.Itoa(p.spot), p.path)
+		if p.dir {
+			m.makeDir(name, p.mode)
+		} else {
+			m.makeFile(name, p.mode)
+		}
+	}
+}
+
+func (m *mounter) makeDir(name string, mode uint32) {
+	m.Call("make directory "+name, unix.SYS_MKDIR, []uintptr{m.Str(name), uintptr(mode)})
+}
+
+func (m *mounter) makeFile(name string, mode uint32) {
+	m.Call("make file "+name, unix.SYS_MKNOD, []uintptr{m.Str(name), uintptr(unix.S_IFREG | mode&0o666), 0})
+}
+
+func (m *mounter) symlink(to, name string) {
+	m.Call("make link "+name, unix.SYS_SYMLINK, []uintptr{m.Str(to), m.Str(name)})
+}
+
+func devLinks() []grantLink {
+	return []grantLink{
+		{"ptmx", "pts/ptmx"},
+		{"fd", "/proc/self/fd"},
+		{"stdin", "/proc/self/fd/0"},
+		{"stdout", "/proc/self/fd/1"},
+		{"stderr", "/proc/self/fd/2"},
+	}
+}
+
+// attach shows the spot at its path.
+func (m *mounter) attach(i int, s spot) {
+	if s.path == ptsDir {
+		m.Call("mount own terminals on "+ptsDir, unix.SYS_MOUNT, []uintptr{
+			m.Str("devpts"), m.Str(ptsDir), m.Str("devpts"), unix.MS_NOSUID | unix.MS_NOEXEC, m.Str("newinstance,ptmxmode=0666,mode=0620"),
+		})
+		return
+	}
+	if s.kind == shut {
+		a := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+		m.Call("make the cover of "+s.path+" read-only", unix.SYS_MOUNT_SETATTR, []uintptr{
+			0, m.Str(""), unix.AT_EMPTY_PATH, spawn.Ptr(m.Plan, a), unix.MOUNT_ATTR_SIZE_VER0,
+		}, spawn.Load(spawn.Word(m.fds[i])))
+	}
+	if s.kind == mask {
+		m.attachIfThere("hide "+s.path, s.path, m.fds[i])
+		return
+	}
+	if s.kind == view {
+		m.Call("is "+s.path+" there", unix.SYS_FCNTL, []uintptr{0, unix.F_GETFD}, spawn.Load(spawn.Word(m.fds[i])), spawn.SkipAbsent(1))
+	}
+	verb := [...]string{cover: "cover ", shut: "cover ", view: "show ", bind: "make writable ", guard: "protect "}[s.kind]
+	m.Call(verb+s.path, unix.SYS_MOVE_MOUNT, []uintptr{0, m.Str(""), spawn.Cwd, m.Str(s.path), unix.MOVE_MOUNT_F_EMPTY_PATH}, spawn.Load(spawn.Word(m.fds[i])))
+}
+
+// attachIfThere attaches a tree where a file may have vanished or is out of
+// reach for the command, too.
+func (m *mounter) attachIfThere(what, name string, fd *uint64) {
+	at := m.NewRef()
+	m.Call("find "+name, unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(name), unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC}, spawn.Store(at), spawn.SkipAbsent(1))
+	m.Call(what, unix.SYS_MOVE_MOUNT, []uintptr{
+		0, m.Str(""), 0, m.Str(""), unix.MOVE_MOUNT_F_EMPTY_PATH | unix.MOVE_MOUNT_T_EMPTY_PATH,
+	}, spawn.Load(spawn.Word(fd)), spawn.Load2(at))
+}
+
+// proc mounts the processes of the new pid namespace. It is read-only, so that
+// root cannot turn the kernel's switches; Landlock would refuse that, too.
+func (m *mounter) proc(masks []*uint64) {
+	m.Call("mount /proc of the new processes, read-only", unix.SYS_MOUNT, []uintptr{
+		m.Str("proc"), m.Str("/proc"), m.Str("proc"), unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY, 0,
+	})
+	for i, name := range procFiles() {
+		m.attachIfThere("hide "+name, name, masks[i])
+	}
+}
+
+// procFiles tell about the host, some of them to root alone.
+func procFiles() []string {
+	return []string{
+		"/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/sched_debug", "/proc/latency_stats",
+	}
+}

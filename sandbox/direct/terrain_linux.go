@@ -1,0 +1,122 @@
+package direct
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// isRealDir says whether a path is a directory and no link to one.
+func isRealDir(name string) bool { return kindOf(name) == dir }
+
+// resolverFile is the file that /etc/resolv.conf leads to: without it no name
+// is found, and with some resolvers it lies in /run.
+func resolverFile(p sandbox.Profile) string {
+	if p.Network == sandbox.NetworkNone {
+		return ""
+	}
+	real, err := filepath.EvalSymlinks("/etc/resolv.conf")
+	if err != nil {
+		return ""
+	}
+	return real
+}
+
+// linksIn lists the links in a directory, to be made again where it is covered:
+// on some systems the programs are below /run/current-system.
+func linksIn(at string) []grantLink {
+	var links []grantLink
+	for _, e := range newDisk().list(at) {
+		if e.kind != link {
+			continue
+		}
+		if to, err := os.Readlink(at + "/" + e.name); err == nil {
+			links = append(links, grantLink{e.name, to})
+		}
+	}
+	return links
+}
+
+// grantLink is a symbolic link that is made again.
+type grantLink struct{ name, to string }
+
+// boundSockets lists the unix sockets of this network namespace that are bound
+// to a path outside the directories that are covered anyway.
+func boundSockets(skip func(string) bool) []string {
+	text, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for line := range bytes.Lines(text) {
+		at := bytes.IndexByte(line, '/')
+		if at < 1 || line[at-1] != ' ' {
+			continue
+		}
+		name := strings.TrimSuffix(string(line[at:]), "\n")
+		if skip(name) || filepath.Clean(name) != name {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Lstat(name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFSOCK {
+			if real, err := filepath.EvalSymlinks(name); err == nil && !slices.Contains(names, real) {
+				names = append(names, real)
+			}
+		}
+	}
+	return names
+}
+
+// terminalOf is the device of the first of the files that is a terminal. In the
+// command's /dev it is the console, so that its name can be found.
+func terminalOf(files [3]uintptr) string {
+	for _, f := range files {
+		var st unix.Stat_t
+		if unix.Fstat(int(f), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR {
+			continue
+		}
+		if _, err := unix.IoctlGetTermios(int(f), unix.TCGETS); err != nil {
+			continue
+		}
+		name, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f)))
+		var at unix.Stat_t
+		if err == nil && strings.HasPrefix(name, "/dev/") && unix.Stat(name, &at) == nil && at.Rdev == st.Rdev {
+			return name
+		}
+	}
+	return ""
+}
+
+// dumpable counts the children that change their credentials while they share
+// our memory: the kernel then forbids access to it, for us as well.
+var dumpable struct {
+	sync.Mutex
+	users int
+	was   int
+}
+
+// keepDumpable remembers whether our memory may be looked at; what it returns
+// sets that again.
+func keepDumpable() func() {
+	d := &dumpable
+	d.Lock()
+	defer d.Unlock()
+	if d.users++; d.users == 1 {
+		d.was, _ = unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	}
+	return func() {
+		d.Lock()
+		defer d.Unlock()
+		if d.users--; d.users == 0 {
+			_ = unix.Prctl(unix.PR_SET_DUMPABLE, uintptr(d.was), 0, 0, 0)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+//go:build linux && !amd64
+
+package direct
+
+// namespaceTiers is empty: package spawn has no assembly for this architecture
+// yet.
+func namespaceTiers() []tier { return nil }
