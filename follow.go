@@ -37,11 +37,15 @@ type Followed struct {
 // places in their own text; their tags and violations count as the command's.
 // A script may change between reading and running: what it may do is held by
 // the sandbox, whatever was read.
-func (r Report) Follow(workspace string) Report {
+func (r Report) Follow(workspace string) Report { return r.follow(workspace, "") }
+
+// follow also reads one script outside: the file in which a runtime hands over
+// the command itself.
+func (r Report) follow(workspace, handed string) Report {
 	if r.Script == nil {
 		return r
 	}
-	f := &follower{workspace: workspace, seen: map[string]bool{}}
+	f := &follower{workspace: workspace, handed: handed}
 	defer f.close()
 	return f.report(r, 0)
 }
@@ -50,9 +54,9 @@ func (r Report) Follow(workspace string) Report {
 // first script is found: most commands run none.
 type follower struct {
 	workspace string
-	dir       string   // of the workspace, without symbolic links
+	dir       string   // of the workspace, without symbolic links; "" before it was looked for
 	root      *os.Root // what is read cannot lie outside, whoever moves links meanwhile
-	failed    bool
+	handed    string
 	seen      map[string]bool // scripts found already, with their arguments
 	bytes     int             // read
 }
@@ -63,16 +67,36 @@ func (f *follower) close() {
 	}
 }
 
-func (f *follower) open() bool {
-	if f.root != nil || f.failed {
-		return f.root != nil
+// inside reports whether a path without symbolic links lies in the workspace.
+func (f *follower) inside(path string) bool {
+	if f.dir == "" {
+		dir, err := filepath.EvalSymlinks(f.workspace)
+		if err != nil {
+			return false
+		}
+		f.dir = dir
 	}
-	dir, err := filepath.EvalSymlinks(f.workspace)
-	if err == nil {
-		f.root, err = os.OpenRoot(dir)
+	return path != f.dir && within(path, f.dir)
+}
+
+func (f *follower) open(path string) (*os.File, error) {
+	// A pipe that nobody writes to must not hold the reading up.
+	const flags = os.O_RDONLY | syscall.O_NONBLOCK
+	if path == f.handed {
+		return os.OpenFile(path, flags, 0)
 	}
-	f.dir, f.failed = dir, err != nil
-	return !f.failed
+	if f.root == nil {
+		root, err := os.OpenRoot(f.dir)
+		if err != nil {
+			return nil, err
+		}
+		f.root = root
+	}
+	rel, err := filepath.Rel(f.dir, path)
+	if err != nil {
+		return nil, err
+	}
+	return f.root.OpenFile(rel, flags, 0)
 }
 
 func (f *follower) report(r Report, depth int) Report {
@@ -121,11 +145,8 @@ func (f *follower) find(dir string, file shell.File) (path string, ok bool) {
 		}
 		name = filepath.Join(dir, name)
 	}
-	if !f.open() {
-		return "", false
-	}
 	path, err := filepath.EvalSymlinks(name)
-	if err != nil || !within(path, f.dir) || path == f.dir {
+	if err != nil || path != f.handed && !f.inside(path) {
 		return "", false
 	}
 	key := path + "\x00" + dir + "\x00" + file.Dialect.String()
@@ -134,6 +155,9 @@ func (f *follower) find(dir string, file shell.File) (path string, ok bool) {
 	}
 	if f.seen[key] {
 		return "", false
+	}
+	if f.seen == nil {
+		f.seen = map[string]bool{}
 	}
 	f.seen[key] = true
 	return path, true
@@ -145,12 +169,7 @@ func (f *follower) read(path string) (text, skipped string) {
 	if len(f.seen) > maxFollowFiles {
 		return "", fmt.Sprintf("more than %d scripts", maxFollowFiles)
 	}
-	rel, err := filepath.Rel(f.dir, path)
-	if err != nil {
-		return "", err.Error()
-	}
-	// A pipe that nobody writes to must not hold the reading up.
-	in, err := f.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	in, err := f.open(path)
 	if err != nil {
 		return "", oneLine(err.Error())
 	}

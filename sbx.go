@@ -182,7 +182,12 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 
 	where := shell.Where{Cwd: dir, Workspace: workspace, Home: home, User: user}
 	report := CheckAllowing(req, where, e.options.GuardAllow)
-	report = report.Follow(workspace)
+	argv := req.Argv
+	if argv == nil {
+		argv = interpreter(req.Dialect, req.Text)
+	}
+	handed := runtimeScript(argv, callerUID(), e.surroundingsOf(who).temps)
+	report = report.follow(workspace, handed)
 	j.result.read(report, workspace)
 	if refusals := report.Refusals(); len(refusals) > 0 {
 		return j, &DeniedError{Refusals: refusals}
@@ -195,12 +200,8 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 	if err != nil {
 		return j, err
 	}
-	argv := req.Argv
-	if argv == nil {
-		argv = interpreter(req.Dialect, req.Text)
-	}
-	if file := runtimeScript(argv, callerUID(), e.surroundingsOf(who).temps); file != "" {
-		profile.Read = append(profile.Read, file)
+	if handed != "" {
+		profile.Read = append(profile.Read, handed)
 	}
 	if j.private, err = e.openPrivate(workspace, who, append([]string{workspace}, profile.Write...)); err != nil {
 		return j, err
