@@ -136,6 +136,8 @@ func (c *checkCall) source(s *streams) error {
 		}
 	}
 	switch {
+	case c.batch && (c.explain || c.follow || c.json):
+		return usage("--batch answers with tags and verdict only", "leave --explain, --follow and --json out")
 	case c.batch && given > 0:
 		return usage("--batch reads commands from standard input only", "")
 	case c.batch:
