@@ -42,7 +42,7 @@ func (a Allow) Check() error {
 	case a.Path != "" && !slices.Contains(pathRules[:], a.Rule):
 		return fmt.Errorf("path: rule %s is about a command; name it by argv", a.Rule)
 	case a.Path != "" && (!path.IsAbs(a.Path) || path.Clean(a.Path) != a.Path):
-		return fmt.Errorf("path %q: want an absolute path without . and ..", a.Path)
+		return fmt.Errorf("path %q: want an absolute path; . and .. must not be in it", a.Path)
 	case a.Path == "/":
 		return errors.New(`path "/": it would allow everything`)
 	case len(a.Argv) == 1 && a.Rule != "power-off" && a.Rule != "agent-control" && a.Rule != "fork-bomb":

@@ -16,6 +16,7 @@ func without(gaps []int) mapping { return mapping{gaps: gaps} }
 func (m mapping) identity() bool {
 	return m.base == 0 && m.table == nil && !m.fixed && m.outer == nil && m.gaps == nil
 }
+
 func (m mapping) in(o mapping) mapping {
 	if o.identity() {
 		return m
