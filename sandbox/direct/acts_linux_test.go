@@ -3,11 +3,13 @@ package direct_test
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -81,6 +83,30 @@ func act(name string, args []string) error {
 		return closing(unix.Open(arg(0), unix.O_RDONLY, 0o7777))
 	case "setxattr":
 		return unix.Setxattr(arg(0), "user.sbx", []byte("1"), 0)
+	case "chmod":
+		return unix.Chmod(arg(0), 0o600)
+	case "chown":
+		return unix.Lchown(arg(0), os.Geteuid(), os.Getegid())
+	case "utime":
+		return unix.Utimes(arg(0), []unix.Timeval{{Sec: 1}, {Sec: 1}})
+	case "names":
+		entries, err := os.ReadDir(arg(0))
+		for _, e := range entries {
+			fmt.Print(e.Name(), " ")
+		}
+		return err
+	case "write-into":
+		return os.WriteFile(arg(0), []byte("x"), 0o600)
+	case "dial":
+		c, err := net.DialTimeout(arg(0), arg(1), 2*time.Second)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		_, err = c.Write([]byte("x"))
+		return err
+	case "serve":
+		return serve(arg(0), arg(1))
 	case "kill":
 		return unix.Kill(number(0), unix.SIGCONT)
 	case "ptrace":
@@ -151,6 +177,20 @@ func closing(fd int, err error) error {
 		err = unix.Close(fd)
 	}
 	return err
+}
+
+// serve listens and connects to itself.
+func serve(network, address string) error {
+	l, err := net.Listen(network, address)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	c, err := net.Dial(network, l.Addr().String())
+	if err != nil {
+		return err
+	}
+	return c.Close()
 }
 
 func connectUnix(name string) error {

@@ -9,12 +9,15 @@ func NewTier(tier string) *Backend { return &Backend{variant{tier: tier}} }
 // other architectures use.
 func NewThread() *Backend { return &Backend{variant{tier: tierLandlock, thread: true}} }
 
-// Without leaves a layer out.
-func Without(tier string, l layer) *Backend { return &Backend{variant{tier: tier, without: l}} }
+// WithoutLayers leaves layers out.
+func WithoutLayers(tier string, layers uint) *Backend {
+	return &Backend{variant{tier: tier, without: layer(layers)}}
+}
 
 // Layers.
 const (
-	Landlock = layerLandlock
-	Seccomp  = layerSeccomp
-	Mounts   = layerMounts
+	Landlock  = uint(layerLandlock)
+	Seccomp   = uint(layerSeccomp)
+	Mounts    = uint(layerMounts)
+	Namespace = uint(layerNamespace)
 )

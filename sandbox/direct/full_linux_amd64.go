@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"sync"
@@ -108,7 +109,7 @@ func (s *full) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, erro
 	return result, err
 }
 
-func (s *full) spawn(c sandbox.Command, path string, files [3]uintptr) (proc.Spawned, error) {
+func (s *full) spawn(c sandbox.Command, program string, files [3]uintptr) (proc.Spawned, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
@@ -120,7 +121,7 @@ func (s *full) spawn(c sandbox.Command, path string, files [3]uintptr) (proc.Spa
 	}
 	spots, _, links := s.survey(terminalOf(files))
 	p := s.plan(c, pipes, files, spots, links)
-	p.ExecInit(s.init, pipes, path, c.Argv, c.Env)
+	p.ExecInit(s.init, pipes, program, c.Argv, c.Env)
 	if s.profile.Identity != nil {
 		defer keepDumpable()()
 	}
@@ -133,7 +134,22 @@ func (s *full) spawn(c sandbox.Command, path string, files [3]uintptr) (proc.Spa
 		e, ok := pipes.Ending()
 		return proc.Ended{Status: syscall.WaitStatus(e.Status), PeakBytes: e.PeakBytes}, ok
 	}
-	return proc.Spawned{PID: pid, Ended: ended, Release: pipes.Close}, nil
+	release := func() {
+		pipes.Close()
+		s.tidy(spots)
+	}
+	return proc.Spawned{PID: pid, Ended: ended, Release: release}, nil
+}
+
+// tidy takes the mount points back that were made in the private temp directory.
+func (s *full) tidy(spots []spot) {
+	for _, i := range passing(spots) {
+		name := s.profile.Private.Temp + "/" + path.Base(spots[i].path)
+		var st unix.Stat_t
+		if unix.Lstat(name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == 0 {
+			_ = unix.Unlink(name)
+		}
+	}
 }
 
 // cloneFlags are the namespaces that only clone can make for the child itself;
@@ -156,6 +172,9 @@ func (s *full) plan(c sandbox.Command, pipes *spawn.Pipes, files [3]uintptr, spo
 	s.planIdentity(p, pipes)
 
 	m := newMounter(p, spots, s.exact)
+	if subjectOf(s.profile).uid == 0 {
+		m.procFiles = rootFiles()
+	}
 	if s.only.without&layerMounts == 0 {
 		m.mounts(s.tier == tierFull, links)
 	}

@@ -106,13 +106,10 @@ func covers(p sandbox.Profile, t terrain, named []spot) []spot {
 			all = append(all, spot{path: name, kind: mask})
 		}
 	}
-	if temp := p.Private.Temp; temp != "" && t.isDir("/tmp") && !slices.ContainsFunc(named, func(s spot) bool {
-		return s.kind != mask && s.path != "/tmp" && isBelow(s.path, "/tmp")
-	}) {
+	if temp := p.Private.Temp; temp != "" && t.isDir("/tmp") && !slices.ContainsFunc(named, needsTree) {
 		// What a command leaves in /tmp the next one finds there.
 		all = append(all, spot{path: "/tmp", kind: bind, from: temp, dir: true})
 	} else {
-		// A mount point is made below /tmp, which must not stay behind.
 		own("/tmp", cover, sticky)
 	}
 	own("/var/tmp", cover, sticky)
@@ -129,6 +126,28 @@ func covers(p sandbox.Profile, t terrain, named []spot) []spot {
 		all = append(all, spot{path: "/dev/console", kind: view, from: t.terminal})
 	}
 	return all
+}
+
+// needsTree says that directories have to be made below /tmp for a spot, and
+// that they must not stay behind in the private temp directory. A runtime's
+// script directly in /tmp needs one file only, see passing.
+func needsTree(s spot) bool {
+	if s.kind == mask || s.path == "/tmp" || !isBelow(s.path, "/tmp") {
+		return false
+	}
+	return s.kind != view || s.dir || path.Dir(s.path) != "/tmp"
+}
+
+// passing lists the files for which mount points are made in the private temp
+// directory: views in a /tmp that is bound there.
+func passing(all []spot) []int {
+	var list []int
+	for i, s := range all {
+		if s.kind == view && s.above >= 0 && all[s.above].kind == bind && all[s.above].from != "" {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // comparePaths orders a directory before all that lies below it, and that
@@ -158,11 +177,12 @@ func prune(all []spot) []spot {
 			chain = chain[:len(chain)-1]
 		}
 		s.above = -1
-		hidden, writable := false, false
+		hidden, writable, elsewhere := false, false, false
 		if len(chain) > 0 {
 			s.above = chain[len(chain)-1]
 			above := kept[s.above]
 			hidden, writable = above.own(), above.kind == bind
+			elsewhere = above.from != ""
 		}
 		switch s.kind {
 		case mask:
@@ -170,7 +190,7 @@ func prune(all []spot) []spot {
 				continue
 			}
 		case view:
-			if !hidden {
+			if !hidden && !elsewhere {
 				continue
 			}
 		case bind:

@@ -83,6 +83,8 @@ func backend(tier string) sandbox.Backend {
 		return direct.NewThread()
 	case "":
 		return direct.New()
+	case "full without landlock":
+		return direct.WithoutLayers(full, direct.Landlock)
 	}
 	return direct.NewTier(tier)
 }
@@ -254,6 +256,7 @@ type orders struct {
 	Grace   time.Duration
 	Backend string
 	Tier    string
+	Without uint // layers
 }
 
 // supervise is what cmd/sbx does, without its flags.
@@ -265,6 +268,9 @@ func supervise() int {
 	}
 	o.Profile.Supervisor = true
 	b := backend(o.Tier)
+	if o.Without != 0 {
+		b = direct.WithoutLayers(o.Tier, o.Without)
+	}
 	if o.Backend == none.Name {
 		b = none.New()
 	}
@@ -307,13 +313,18 @@ func (r *room) runSupervised(o orders) (string, sandbox.Result) {
 	if err != nil && !errors.As(err, &exit) {
 		r.Fatal(err)
 	}
+	return string(out), readResult(r, file, out)
+}
+
+func readResult(t testing.TB, file string, out []byte) sandbox.Result {
+	t.Helper()
 	var result sandbox.Result
 	text, err := os.ReadFile(file)
 	if err != nil {
-		r.Fatalf("%v\n%s", err, out)
+		t.Fatalf("%v\n%s", err, out)
 	}
-	check(r, json.Unmarshal(text, &result))
-	return string(out), result
+	check(t, json.Unmarshal(text, &result))
+	return result
 }
 
 // TestAsOrdinaryUser repeats the whole suite as a user without privileges.

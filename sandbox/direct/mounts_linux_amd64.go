@@ -19,6 +19,8 @@ type mounter struct {
 	fds   []*uint64   // of each spot: its detached tree, known when the plan runs
 	base  string      // where the run's own tmpfs is mounted while the tree is built
 	exact map[string]place
+
+	procFiles []string // hidden in /proc
 }
 
 const (
@@ -70,9 +72,14 @@ func (m *mounter) mounts(freshProc bool, links []grantLink) {
 			m.copyTree(i, m.ownPath(i))
 		}
 	}
+	for _, i := range passing(m.spots) {
+		name := path.Base(m.spots[i].path)
+		m.Call("make file "+name+" in the private temp directory", unix.SYS_MKNODAT, []uintptr{0, m.Str(name), unix.S_IFREG | 0o600, 0},
+			spawn.Load(spawn.Word(m.fds[m.spots[i].above])), spawn.IgnoreError) // an earlier run may have left it
+	}
 	var masks []*uint64
 	if freshProc {
-		for range procFiles() {
+		for range m.procFiles {
 			fd := new(uint64)
 			m.openTree("copy empty file", m.base+"/"+emptyFile, fd)
 			masks = append(masks, fd)
@@ -240,14 +247,15 @@ func (m *mounter) proc(masks []*uint64) {
 	m.Call("mount /proc of the new processes, read-only", unix.SYS_MOUNT, []uintptr{
 		m.Str("proc"), m.Str("/proc"), m.Str("proc"), unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY, 0,
 	})
-	for i, name := range procFiles() {
+	for i, name := range m.procFiles {
 		m.attachIfThere("hide "+name, name, masks[i])
 	}
 }
 
-// procFiles tell about the host, some of them to root alone.
-func procFiles() []string {
+// rootFiles of /proc tell root about the host.
+func rootFiles() []string {
 	return []string{
 		"/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/sched_debug", "/proc/latency_stats",
+		"/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags", "/proc/slabinfo", "/proc/vmallocinfo", "/proc/pagetypeinfo",
 	}
 }

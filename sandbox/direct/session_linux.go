@@ -150,6 +150,16 @@ func whyNot(name string) string {
 	return ""
 }
 
+// sayWhy adds to the gaps that the full tier would close why it is not used.
+func sayWhy(gaps []sandbox.Gap) {
+	why := whyNot(tierFull)
+	for i := range gaps {
+		if gaps[i].Fix == fixFull && why != "" {
+			gaps[i].Fix += "; not here: " + why
+		}
+	}
+}
+
 // descent is a session of a tier that was not tried yet. When its first run
 // fails to start, the tier is tried without the profile: where that fails, too,
 // the next tier takes over, and where it does not, the run has failed.
@@ -237,6 +247,7 @@ func openLandlock(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
 	found, stamps := survey(p, "/dev")
 	s := &session{profile: p, only: b.only, abi: abi, inside: insideWritable(p, found.hidden)}
 	s.decision = decide(abi, p, s.inside)
+	sayWhy(s.decision.gaps)
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
 		return nil, err
 	}

@@ -74,6 +74,13 @@ mask:
 	MOVL	$4, DI
 	XORL	SI, SI
 	SYSCALL
+	MOVQ	$0x74696e692d786273, AX	// "sbx-init"
+	MOVQ	AX, -32(R9)
+	MOVQ	$0, -24(R9)
+	MOVL	$157, AX		// prctl(PR_SET_NAME)
+	MOVL	$15, DI
+	LEAQ	-32(R9), SI
+	SYSCALL
 	MOVL	$72, AX			// fcntl(F_SETFD, FD_CLOEXEC) for the three pipes
 	MOVQ	R12, DI
 	MOVL	$2, SI
