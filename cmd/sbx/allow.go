@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ func guardAllow(file config.Config, workspace string) ([]guard.Allow, error) {
 		return nil, nil
 	}
 	if lies(file.Path, workspace) {
-		return nil, fmt.Errorf("config %q: sbx.guard.allow: the file lies in the workspace, where a command can write it", file.Path)
+		return nil, &insideError{file.Path}
 	}
 	var out []guard.Allow
 	for i, a := range file.GuardAllow {
@@ -33,6 +34,13 @@ func guardAllow(file config.Config, workspace string) ([]guard.Allow, error) {
 		out = append(out, allow)
 	}
 	return out, nil
+}
+
+// insideError: exceptions do not count, because a command may have written them.
+type insideError struct{ file string }
+
+func (e *insideError) Error() string {
+	return fmt.Sprintf("config %q: sbx.guard.allow: the file lies in the workspace, where a command can write it", e.file)
 }
 
 // lies reports whether a file lies in a directory, under whatever name.
@@ -57,18 +65,22 @@ func resolvedPath(path string) string {
 	return filepath.Clean(path)
 }
 
-// allowances are the exceptions for a command that is only read. What is wrong
-// with the configuration is said, and then there are none.
-func (s *streams) allowances(workspace string) []guard.Allow {
+// allowances are the exceptions for commands that are only read. What is wrong
+// with the configuration is said, and then there are none. That they do not
+// count here is returned: it matters only to a command that is refused.
+func (s *streams) allowances(workspace string) (allow []guard.Allow, ignored error) {
 	file, err := config.Load(os.Getenv)
-	var allow []guard.Allow
 	if err == nil {
 		allow, err = guardAllow(file, workspace)
 	}
-	if err != nil {
+	var inside *insideError
+	switch {
+	case errors.As(err, &inside):
+		ignored = err
+	case err != nil:
 		s.say("hint", err.Error()+" (sbx exec refuses until this is corrected)")
 	}
-	return allow
+	return allow, ignored
 }
 
 // checkAllowing is guard for a hook. The configuration is read only when there

@@ -97,33 +97,46 @@ func check(s *streams, args []string) int {
 		s.fail(err)
 		return exitUsage
 	}
-	c.allow = s.allowances(cmp.Or(c.where.Workspace, c.where.Cwd))
+	var ignored error
+	c.allow, ignored = s.allowances(cmp.Or(c.where.Workspace, c.where.Cwd))
 	if c.batch {
 		return checkBatch(s, c)
 	}
-	report := sbx.CheckAllowing(c.request, c.where, c.allow)
-	if c.follow {
-		report = report.Follow(cmp.Or(c.where.Workspace, c.where.Cwd))
-	}
-	report.Explain = c.explain
-	if c.json {
-		err = writeJSON(s.out, report)
-	} else {
-		screen := screenFor(s.out, c.explain)
-		screen.report(report)
-		_, err = io.WriteString(s.out, screen.String())
-	}
-	if err != nil {
+	report := c.report()
+	if err := c.write(s.out, report); err != nil {
 		s.fail(fmt.Errorf("write report: %w", err))
 		return exitUsage
 	}
 	switch {
 	case report.Blocked():
+		if ignored != nil {
+			s.say("hint", ignored.Error())
+		}
 		return exitRefused
 	case report.Tags&classify.Tags(c.failOn) != 0:
 		return exitFound
 	}
 	return exitOK
+}
+
+// report reads the command.
+func (c *checkCall) report() sbx.Report {
+	r := sbx.CheckAllowing(c.request, c.where, c.allow)
+	if c.follow {
+		r = r.Follow(cmp.Or(c.where.Workspace, c.where.Cwd))
+	}
+	r.Explain = c.explain
+	return r
+}
+
+func (c *checkCall) write(out *os.File, r sbx.Report) error {
+	if c.json {
+		return writeJSON(out, r)
+	}
+	screen := screenFor(out, c.explain)
+	screen.report(r)
+	_, err := io.WriteString(out, screen.String())
+	return err
 }
 
 // source finds the command: one operand, the arguments after "--", a file, or

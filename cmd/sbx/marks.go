@@ -22,8 +22,9 @@ type mark struct {
 // longer one each mark shows the part it is about.
 const maxMarkedLine = 400
 
-// printMarked writes the text with each mark under the line it begins in. With
-// many lines only those with a mark are written, each with its number.
+// printMarked writes the text with each mark under the line it begins in; marks
+// are in the order of their beginnings. With many lines only those with a mark
+// are written, each with its number.
 func printMarked(w io.Writer, text string, marks []mark, paint func(style, string) string) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	gutter := 0
@@ -32,7 +33,8 @@ func printMarked(w io.Writer, text string, marks []mark, paint func(style, strin
 	}
 	start := 0
 	for i, line := range lines {
-		here := marksIn(marks, start, start+len(line), i == len(lines)-1)
+		var here []mark
+		here, marks = marksUntil(marks, start+len(line), i == len(lines)-1)
 		if len(here) > 0 || len(lines) <= 12 {
 			printLine(w, line, start, here, gutter, i+1, paint)
 		}
@@ -40,16 +42,14 @@ func printMarked(w io.Writer, text string, marks []mark, paint func(style, strin
 	}
 }
 
-// marksIn are the marks that begin in [start, end]; the last line takes those
-// that begin behind the text as well.
-func marksIn(marks []mark, start, end int, last bool) []mark {
-	var here []mark
-	for _, m := range marks {
-		if m.span.Start >= start && (m.span.Start <= end || last) {
-			here = append(here, m)
-		}
+// marksUntil splits off the marks that begin at or before end; the last line
+// takes those that begin behind the text as well.
+func marksUntil(marks []mark, end int, last bool) (here, rest []mark) {
+	n := 0
+	for n < len(marks) && (marks[n].span.Start <= end || last) {
+		n++
 	}
-	return here
+	return marks[:n], marks[n:]
 }
 
 func printLine(w io.Writer, line string, start int, marks []mark, gutter, number int, paint func(style, string) string) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sbx-run/sbx"
 	"github.com/sbx-run/sbx/classify"
-	"github.com/sbx-run/sbx/guard"
 	"github.com/sbx-run/sbx/shell"
 )
 
@@ -114,9 +113,10 @@ func (s *screen) command(r sbx.Report) {
 // the wire. What is said of the same span stands on one line.
 func (s *screen) marks(r sbx.Report) []mark {
 	var marks []mark
+	at := map[shell.Span]int{}
 	add := func(span shell.Span, label string, how style) {
-		i := slices.IndexFunc(marks, func(m mark) bool { return m.span == span })
-		if i < 0 {
+		if i, ok := at[span]; !ok {
+			at[span] = len(marks)
 			marks = append(marks, mark{span, label, how})
 		} else if !slices.Contains(strings.Split(marks[i].label, ", "), label) {
 			marks[i].label += ", " + label
@@ -149,22 +149,20 @@ type row struct {
 func (s *screen) rows(r sbx.Report) []row {
 	var rows []row
 	for _, v := range r.Violations {
-		rows = append(rows, s.violation(r, v))
+		this := row{at: r.Script.Pos(v.Span.Start), label: "refused", words: v.Words, why: v.Reason, how: red, rule: v.Rule}
+		if s.explain {
+			this.explain = r.ExplainViolation(v)
+		}
+		rows = append(rows, this)
 	}
 	for _, f := range r.Findings {
-		rows = append(rows, row{
-			at: r.Script.Pos(f.Span.Start), label: f.Tag.Label(s.lang), words: f.Words, why: f.Why, how: yellow,
-			rule: f.Rule, explain: r.ExplainFinding(f),
-		})
+		this := row{at: r.Script.Pos(f.Span.Start), label: f.Tag.Label(s.lang), words: f.Words, why: f.Why, how: yellow, rule: f.Rule}
+		if s.explain {
+			this.explain = r.ExplainFinding(f)
+		}
+		rows = append(rows, this)
 	}
 	return rows
-}
-
-func (s *screen) violation(r sbx.Report, v guard.Violation) row {
-	return row{
-		at: r.Script.Pos(v.Span.Start), label: "refused", words: v.Words, why: v.Reason, how: red,
-		rule: v.Rule, explain: r.ExplainViolation(v),
-	}
 }
 
 // maxColumn bounds the words of a row, in columns; the mark shows the rest.
