@@ -93,7 +93,7 @@ var rooms = []room{
 	},
 	{
 		dir:     "cmd/sbx",
-		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "sandbox", "sandbox/none", "sandbox/direct", "hook", "wrappers"},
+		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/probes", "hook", "wrappers"},
 		modules: []string{sysModule},
 		light:   true,
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",

@@ -1,0 +1,295 @@
+//go:build amd64 || arm64
+
+package probes_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/direct"
+	"github.com/sbx-run/sbx/sandbox/none"
+	"github.com/sbx-run/sbx/sandbox/probes"
+)
+
+// The test binary is the probe program too, and the run as an ordinary user.
+func TestMain(m *testing.M) {
+	if probes.Helper(os.Args[1:]) {
+		os.Exit(probes.Main(os.Args[1:], backend))
+	}
+	if dir := os.Getenv("SBX_PROBES_DIR"); dir != "" {
+		os.Exit(asUser(dir))
+	}
+	os.Exit(m.Run())
+}
+
+// backend finds those of the tests. Layers to leave out are for the tests of
+// the backend that has them.
+func backend(name string, _ []string) (sandbox.Backend, error) {
+	switch name {
+	case direct.Name:
+		return direct.New(), nil
+	case none.Name:
+		return none.New(), nil
+	case promise{}.Name():
+		return promise{}, nil
+	}
+	return nil, fmt.Errorf("no backend %q", name)
+}
+
+func run(t *testing.T, b sandbox.Backend, o probes.Options) probes.Report {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Helper = []string{self}
+	before := leftovers(t)
+	report, err := probes.Run(t.Context(), b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after := leftovers(t); !slices.Equal(before, after) {
+		t.Errorf("left behind: %q, before: %q", after, before)
+	}
+	t.Log(report.Summary())
+	return report
+}
+
+// leftovers lists what a run could leave on the host.
+func leftovers(t *testing.T) []string {
+	t.Helper()
+	var list []string
+	for _, dir := range []string{probes.Base(), os.TempDir(), "/dev/shm", "/run", "/dev/mqueue"} {
+		names, err := filepath.Glob(dir + "/sbx-probe-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, names...)
+	}
+	for _, file := range []string{"/proc/sysvipc/shm", "/proc/sysvipc/sem", "/proc/sysvipc/msg", "/proc/self/mountinfo"} {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			list = append(list, file+" "+strconv.Itoa(strings.Count(string(text), "\n")))
+		}
+	}
+	return list
+}
+
+// hold fails the test for what is open without a gap, and when hardly anything
+// was tried.
+func hold(t *testing.T, r probes.Report) {
+	t.Helper()
+	for _, o := range r.Outcomes {
+		if o.Status == probes.NotHeld {
+			t.Errorf("%s %s %s: %s: without a sandbox %s; inside %s (%s)", r.Name(), r.User, o.ID, o.Try, o.Control, o.Observed, o.Why)
+		}
+	}
+	for _, l := range r.Lines() {
+		if l.Promised == "enforced" && l.Held == 0 {
+			t.Errorf("%s %s: %s is promised and was not seen to hold", r.Name(), r.User, l.Control)
+		}
+	}
+	if len(r.Enforced) == 0 {
+		t.Error("the backend promises nothing")
+	}
+}
+
+func needDirect(t *testing.T) {
+	t.Helper()
+	if _, err := direct.New().Probe(t.Context()); err != nil {
+		if slices.Contains(strings.Split(os.Getenv("SBX_REQUIRE"), ","), direct.Name) {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}
+
+func TestDirect(t *testing.T) {
+	needDirect(t)
+	hold(t, run(t, direct.New(), probes.Options{}))
+}
+
+// A library cannot be a subreaper, and has other gaps.
+func TestDirectInALibrary(t *testing.T) {
+	needDirect(t)
+	hold(t, run(t, direct.New(), probes.Options{Library: true, Only: lifeRows()}))
+}
+
+// lifeRows are those that a supervisor makes a difference for.
+func lifeRows() []string {
+	return []string{"P00", "P17", "P45", "P49", "P50", "P53", "P64", "P67", "P68", "P69", "P71", "P72", "P73", "P79", "P80", "P81"}
+}
+
+// A room in a temp directory, which a backend may replace.
+func TestDirectInATempDirectory(t *testing.T) {
+	needDirect(t)
+	hold(t, run(t, direct.New(), probes.Options{Dir: os.TempDir(), Only: []string{
+		"P00", "P01", "P02", "P03", "P04", "P07", "P09", "P15", "P19", "P26", "P29", "P33", "P56", "P63", "N05", "N06", "N20", "P43", "P44",
+	}}))
+}
+
+// Under the backend none every act that must be blocked comes out open, so the
+// rows can fail; and each is a gap, so it is honest.
+func TestNone(t *testing.T) {
+	for _, o := range run(t, none.New(), probes.Options{}).Outcomes {
+		if o.Want == "blocked" && o.Status == probes.Held && !alsoWithout(o.ID) {
+			t.Errorf("%s: %s: held (%s) where nothing is confined", o.ID, o.Try, o.Observed)
+		}
+		if o.Status == probes.NotHeld && !slices.Contains([]string{"N05", "N06"}, o.ID) {
+			t.Errorf("%s: %s: not held and no gap: %s", o.ID, o.Try, o.Observed)
+		}
+	}
+}
+
+// alsoWithout lists what the runner of processes gives every backend.
+func alsoWithout(id string) bool {
+	for _, always := range []string{
+		"P17", "P71", // it shuts descriptors and ends the tree
+		"P49h", "P49i", // the host's first process; the control is another one
+	} {
+		if strings.HasPrefix(id, always) {
+			return true
+		}
+	}
+	return false
+}
+
+// promise confines nothing and names no gap. Whatever the suite can try, it has
+// to find out.
+type promise struct{}
+
+func (promise) Name() string { return "promise" }
+
+func (promise) Probe(context.Context) (sandbox.Capabilities, error) {
+	return sandbox.Capabilities{Backend: "promise", Enforced: sandbox.Controls()}, nil
+}
+
+func (promise) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, error) {
+	return promise2{p}, nil
+}
+
+type promise2 struct{ profile sandbox.Profile }
+
+func (promise2) Close() error { return nil }
+
+func (promise2) Plan(sandbox.Command) (sandbox.Plan, error) {
+	return sandbox.Plan{Backend: "promise", Enforced: sandbox.Controls()}, nil
+}
+
+func (s promise2) Run(_ context.Context, c sandbox.Command) (sandbox.Result, error) {
+	return probes.Plainly(s.profile.Workspace, c), nil
+}
+
+func TestABackendThatOnlyPromisesIsFoundOut(t *testing.T) {
+	report := run(t, promise{}, probes.Options{})
+	found := 0
+	for _, o := range report.Outcomes {
+		switch {
+		case o.Want == "blocked" && o.Status == probes.Held && !slices.Contains([]string{"P49h", "P49i", "P81"}, o.ID):
+			t.Errorf("%s: %s: held (%s) where nothing is confined", o.ID, o.Try, o.Observed)
+		case o.Status == probes.GapNamed:
+			t.Errorf("%s: a gap that nobody named", o.ID)
+		case o.Status == probes.NotHeld:
+			found++
+		}
+	}
+	if !report.Failed() || found < 100 {
+		t.Errorf("%d rows found out", found)
+	}
+}
+
+// With a layer left out the suite fails. The switches belong to the backend.
+func TestEachLayerCounts(t *testing.T) {
+	t.Skip("package direct runs the suite with Options.Without for each of its layers")
+}
+
+// TestAsUser runs the suite again as an ordinary user.
+func TestAsUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the tests run as an ordinary user already")
+	}
+	needDirect(t)
+	name := "sbxprobe" + strconv.Itoa(os.Getpid()%100000)
+	if out, err := exec.Command("useradd", "--user-group", "--create-home", "--shell", "/bin/sh", name).CombinedOutput(); err != nil {
+		if slices.Contains(strings.Split(os.Getenv("SBX_REQUIRE"), ","), "user") {
+			t.Fatalf("useradd: %v\n%s", err, out)
+		}
+		t.Skipf("no ordinary user can be made: useradd: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		// It complains that there is no mail to remove.
+		if out, err := exec.Command("userdel", "--remove", name).CombinedOutput(); err != nil && exec.Command("id", name).Run() == nil {
+			t.Errorf("userdel: %v\n%s", err, out)
+		}
+	})
+	// Not t.TempDir: that lies in a directory of root's.
+	dir, err := os.MkdirTemp("", "sbx-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	sockets, err := os.MkdirTemp("/run", "sbx-user-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(sockets) })
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, argv := range [][]string{
+		{"cp", self, dir + "/probes.test"},
+		{"chmod", "755", dir, dir + "/probes.test"},
+		{"chown", name, sockets},
+	} {
+		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v\n%s", argv, err, out)
+		}
+	}
+	cmd := exec.Command("setpriv", "--reuid", name, "--regid", name, "--init-groups", dir+"/probes.test")
+	cmd.Dir = "/"
+	cmd.Env = []string{
+		"HOME=/home/" + name, "PATH=/usr/local/bin:/usr/bin:/bin", "XDG_RUNTIME_DIR=" + sockets, "SBX_PROBES_DIR=/home/" + name,
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var report probes.Report
+	if err := json.Unmarshal(out, &report); err != nil {
+		t.Fatal(err)
+	}
+	if report.User != "user" {
+		t.Errorf("it ran as %s", report.User)
+	}
+	t.Log(report.Summary())
+	hold(t, report)
+	if names, err := filepath.Glob("/home/" + name + "/sbx-probe-*"); err != nil || len(names) > 0 {
+		t.Errorf("left behind: %q %v", names, err)
+	}
+}
+
+// asUser prints a report.
+func asUser(dir string) int {
+	self, err := os.Executable()
+	if err == nil {
+		var report probes.Report
+		if report, err = probes.Run(context.Background(), direct.New(), probes.Options{Helper: []string{self}, Dir: dir}); err == nil {
+			err = json.NewEncoder(os.Stdout).Encode(report)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Writes docs/backends.md: what `sbx probe` observes on this machine, as root, as
+# an ordinary user, and where user namespaces are refused. Needs root.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+work=$(mktemp -d /var/tmp/sbx-backends-XXXXXX)
+trap 'rm -rf "$work"' EXIT
+chmod 755 "$work"
+CGO_ENABLED=0 "${GO:-go}" build -o "$work/sbx" ./cmd/sbx
+mkdir "$work/home" "$work/room"
+chown 65533:65533 "$work/home"
+
+# matrix FILE prints a report up to the first heading: the table by control.
+matrix() { sed '/^## /,$d' "$1"; }
+gaps() { sed -n '/^## Gaps/,/^## Every/p' "$1" | sed '1d;$d'; }
+
+"$work/sbx" probe --all --markdown >"$work/root" || [ $? -eq 1 ]
+setpriv --reuid 65533 --regid 65533 --clear-groups env -i "HOME=$work/home" "PATH=/usr/local/bin:/usr/bin:/bin" \
+	"$work/sbx" probe --all --markdown >"$work/user" || [ $? -eq 1 ]
+# As in a default container: no further user namespace can be made.
+unshare --user --map-root-user --mount sh -c 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"' sh \
+	"$work/sbx" probe direct --markdown --dir "$work/room" >"$work/landlock" || [ $? -eq 1 ]
+
+{
+	cat <<'TEXT'
+# Backends
+
+What each backend stops, as observed. Nothing here is copied from a manual: every
+row was tried without a sandbox, where it must succeed, then inside, and then the
+host was looked at. To repeat it on your machine:
+
+    sbx probe                 # the backend direct
+    sbx probe --all           # every backend found
+    sbx probe --only P49 --verbose
+    scripts/backends.sh       # this document
+
+- **held**: it was stopped, or for work: it works.
+- **gap**: it is open, and the plan of the backend names the gap, so that a profile
+  can require it and be refused.
+- **NOT HELD**: it is open and nobody said so. This is a bug.
+- **could not be tried**: it does not succeed without a sandbox either, or a program
+  is missing.
+
+The figures count probes. The network is off unless a probe says otherwise. In the
+column of the backend none everything is a gap: that is the proof that the probes
+can fail. Two things hold there too, because sbx starts every command in the same
+way: descriptors are shut, and the tree ends. What none does not do is run as
+another user.
+
+TEXT
+	echo "Linux $(uname -r | cut -d- -f1) $(uname -m)."
+	printf '\n## As root\n\n'
+	matrix "$work/root"
+	printf '## As an ordinary user\n\n'
+	matrix "$work/user"
+	printf '## Where user namespaces are refused\n\n'
+	matrix "$work/landlock"
+	printf 'What this tier does not give:\n'
+	gaps "$work/landlock" | sed 's/^- [^`]*/- /'
+	sed -n '/^## Every/,$p' "$work/root"
+} >"$work/md"
+cp "$work/md" docs/backends.md
