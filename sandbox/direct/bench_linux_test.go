@@ -28,12 +28,30 @@ func BenchmarkRun(b *testing.B) {
 				}
 			}
 		})
+		b.Run(heap.name+"/bwrap", func(b *testing.B) { // the same mounts; no Landlock, no filter
+			bwrap, err := exec.LookPath("bwrap")
+			if err != nil {
+				b.Skip(err)
+			}
+			workspace := b.TempDir()
+			for b.Loop() {
+				cmd := exec.Command(bwrap, "--unshare-all", "--new-session", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
+					"--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/run", "--bind", workspace, workspace, "--chdir", workspace, "/bin/true")
+				if err := cmd.Run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 		for _, backend := range []struct {
 			name string
 			sandbox.Backend
-		}{{"none", none.New()}, {"thread", direct.NewThread()}, {"landlock", direct.NewTier("landlock")}} {
+		}{{"none", none.New()}, {"thread", direct.NewThread()}, {"landlock", direct.NewTier("landlock")}, {"full", direct.NewTier("full")}, {"full network on", direct.NewTier("full")}} {
 			b.Run(heap.name+"/"+backend.name, func(b *testing.B) {
-				s, err := backend.Open(context.Background(), sandbox.Profile{Workspace: b.TempDir(), Home: b.TempDir()})
+				p := sandbox.Profile{Workspace: b.TempDir(), Home: b.TempDir()}
+				if backend.name == "full network on" {
+					p.Network = sandbox.NetworkHost
+				}
+				s, err := backend.Open(context.Background(), p)
 				if err != nil {
 					b.Fatal(err)
 				}

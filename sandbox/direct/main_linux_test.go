@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"os/user"
 	"path/filepath"
 	"strconv"
@@ -267,6 +268,7 @@ func supervise() int {
 		return 125
 	}
 	o.Profile.Supervisor = true
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // the terminal sends it to the command as well
 	b := backend(o.Tier)
 	if o.Without != 0 {
 		b = direct.WithoutLayers(o.Tier, o.Without)

@@ -20,7 +20,8 @@ type mounter struct {
 	base  string      // where the run's own tmpfs is mounted while the tree is built
 	exact map[string]place
 
-	procFiles []string // hidden in /proc
+	own       spawn.Ref // the root of that tmpfs
+	procFiles []string  // hidden in /proc
 }
 
 const (
@@ -68,8 +69,8 @@ func (m *mounter) mounts(freshProc bool, links []grantLink) {
 	m.Call("make files with their full modes", unix.SYS_UMASK, []uintptr{0}, spawn.Store(old))
 	m.tmpfs(links)
 	for i, s := range m.spots {
-		if s.own() && s.path != ptsDir {
-			m.copyTree(i, m.ownPath(i))
+		if s.own() && s.kind != mask && s.path != ptsDir {
+			m.copyTree(i, m.base+"/"+strconv.Itoa(i))
 		}
 	}
 	for _, i := range passing(m.spots) {
@@ -77,36 +78,16 @@ func (m *mounter) mounts(freshProc bool, links []grantLink) {
 		m.Call("make file "+name+" in the private temp directory", unix.SYS_MKNODAT, []uintptr{0, m.Str(name), unix.S_IFREG | 0o600, 0},
 			spawn.Load(spawn.Word(m.fds[m.spots[i].above])), spawn.IgnoreError) // an earlier run may have left it
 	}
-	var masks []*uint64
-	if freshProc {
-		for range m.procFiles {
-			fd := new(uint64)
-			m.openTree("copy empty file", m.base+"/"+emptyFile, fd)
-			masks = append(masks, fd)
-		}
-	}
 	for i, s := range m.spots {
 		m.attach(i, s)
 	}
 	if freshProc {
-		m.proc(masks)
+		m.proc()
 	}
 	m.Call("give the mode mask back", unix.SYS_UMASK, nil, spawn.Load(old))
 }
 
 const ptsDir = "/dev/pts"
-
-// ownPath is where the source of a mask, cover or shut lies.
-func (m *mounter) ownPath(i int) string {
-	s := m.spots[i]
-	switch {
-	case s.kind == mask && s.dir:
-		return m.base + "/" + emptyDir
-	case s.kind == mask:
-		return m.base + "/" + emptyFile
-	}
-	return m.base + "/" + strconv.Itoa(i)
-}
 
 func (m *mounter) openTree(what, name string, fd *uint64, o ...spawn.Opt) {
 	o = append(o, spawn.Store(spawn.Word(fd)))
@@ -153,6 +134,8 @@ func (m *mounter) tmpfs(links []grantLink) {
 	m.Call("mount own tmpfs on "+m.base, unix.SYS_MOUNT, []uintptr{
 		m.Str("tmpfs"), m.Str(m.base), m.Str("tmpfs"), unix.MS_NOSUID | unix.MS_NODEV, m.Str("mode=0755"),
 	})
+	m.own = m.NewRef()
+	m.Call("open own tmpfs", unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(m.base), unix.O_PATH | unix.O_CLOEXEC}, spawn.Store(m.own))
 	m.makeDir(m.base+"/"+emptyDir, 0)
 	m.makeFile(m.base+"/"+emptyFile, 0)
 	for _, name := range []string{m.base + "/" + emptyDir, m.base + "/" + emptyFile} {
@@ -221,7 +204,7 @@ func (m *mounter) attach(i int, s spot) {
 		}, spawn.Load(spawn.Word(m.fds[i])))
 	}
 	if s.kind == mask {
-		m.attachIfThere("hide "+s.path, s.path, m.fds[i])
+		m.hide(s.path, s.dir)
 		return
 	}
 	if s.kind == view {
@@ -231,31 +214,37 @@ func (m *mounter) attach(i int, s spot) {
 	m.Call(verb+s.path, unix.SYS_MOVE_MOUNT, []uintptr{0, m.Str(""), spawn.Cwd, m.Str(s.path), unix.MOVE_MOUNT_F_EMPTY_PATH}, spawn.Load(spawn.Word(m.fds[i])))
 }
 
-// attachIfThere attaches a tree where a file may have vanished or is out of
-// reach for the command, too.
-func (m *mounter) attachIfThere(what, name string, fd *uint64) {
-	at := m.NewRef()
-	m.Call("find "+name, unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(name), unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC}, spawn.Store(at), spawn.SkipAbsent(1))
-	m.Call(what, unix.SYS_MOVE_MOUNT, []uintptr{
+// hide covers a path with nothing. The file may have vanished, or be out of
+// reach for the command, too. The copy is made late: one that is not attached
+// costs more to let go of than all the rest.
+func (m *mounter) hide(name string, dir bool) {
+	nothing := emptyFile
+	if dir {
+		nothing = emptyDir
+	}
+	at, tree := m.NewRef(), m.NewRef()
+	m.Call("find "+name, unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(name), unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC}, spawn.Store(at), spawn.SkipAbsent(2))
+	m.Call("copy "+nothing+" for "+name, unix.SYS_OPEN_TREE, []uintptr{0, m.Str(nothing), treeFlags}, spawn.Load(m.own), spawn.Store(tree))
+	m.Call("hide "+name, unix.SYS_MOVE_MOUNT, []uintptr{
 		0, m.Str(""), 0, m.Str(""), unix.MOVE_MOUNT_F_EMPTY_PATH | unix.MOVE_MOUNT_T_EMPTY_PATH,
-	}, spawn.Load(spawn.Word(fd)), spawn.Load2(at))
+	}, spawn.Load(tree), spawn.Load2(at))
 }
 
 // proc mounts the processes of the new pid namespace. It is read-only, so that
 // root cannot turn the kernel's switches; Landlock would refuse that, too.
-func (m *mounter) proc(masks []*uint64) {
+func (m *mounter) proc() {
 	m.Call("mount /proc of the new processes, read-only", unix.SYS_MOUNT, []uintptr{
 		m.Str("proc"), m.Str("/proc"), m.Str("proc"), unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY, 0,
 	})
-	for i, name := range m.procFiles {
-		m.attachIfThere("hide "+name, name, masks[i])
+	for _, name := range m.procFiles {
+		m.hide(name, false)
 	}
 }
 
 // rootFiles of /proc tell root about the host.
 func rootFiles() []string {
 	return []string{
-		"/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/sched_debug", "/proc/latency_stats",
-		"/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags", "/proc/slabinfo", "/proc/vmallocinfo", "/proc/pagetypeinfo",
+		"/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug",
+		"/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags",
 	}
 }
