@@ -4,7 +4,8 @@
 set -eu
 
 sbx=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-top=$(mktemp -d "${TMPDIR:-/tmp}/sbx-demo.XXXXXX")
+# Beside the home directory's own files: what lies below /tmp is not even visible inside.
+top=$(mktemp -d "${HOME:-/tmp}/sbx-demo.XXXXXX" 2>/dev/null || mktemp -d "${TMPDIR:-/tmp}/sbx-demo.XXXXXX")
 trap 'rm -rf "$top"' EXIT
 mkdir "$top/project" "$top/outside" "$top/tmp"
 echo original >"$top/outside/canary"

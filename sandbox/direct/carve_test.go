@@ -53,19 +53,22 @@ func TestCarve(t *testing.T) {
 	}{
 		{"nothing hidden", nil, []string{"/"}, nil, nil},
 		{
-			"a home", []string{"/home/u/.ssh", "/home/u/.npmrc", "/home/u/.config/gh", "/home/u/.cargo/credentials"},
+			"a home",
+			[]string{"/home/u/.ssh", "/home/u/.npmrc", "/home/u/.config/gh", "/home/u/.cargo/credentials"},
 			[]string{"/usr", "/etc", "/dev", "/opt", "/home/v", "/home/u/src", "/home/u/dot", "/home/u/.config/git"},
 			[]string{"/home/u/.ssh", "/home/u/.npmrc", "/home/u/.config/gh", "/home/u", "/home", "/", "/home/u/.config"},
 			[]string{"/", "/home", "/home/u", "/home/u/.config"},
 		},
 		{
-			"patterns", []string{"/etc/ssh/ssh_host_*_key", "/etc/shadow"},
+			"patterns",
+			[]string{"/etc/ssh/ssh_host_*_key", "/etc/shadow"},
 			[]string{"/etc/passwd", "/etc/ssh/ssh_config", "/home"},
 			[]string{"/etc/ssh/ssh_host_rsa_key", "/etc/shadow", "/etc", "/etc/ssh"},
 			[]string{"/", "/etc", "/etc/ssh"},
 		},
 		{
-			"links", []string{"/home/u/.aws", "/home/u/.kube/config"},
+			"links",
+			[]string{"/home/u/.aws", "/home/u/.kube/config"},
 			[]string{"/home/u/dot/vim", "/home/u/src", "/opt/go"},
 			[]string{"/home/u/dot/aws", "/home/u/dot", "/home/u/.aws", "/opt", "/opt/kube"},
 			[]string{"/", "/home", "/home/u", "/home/u/dot", "/opt", "/opt/kube"},

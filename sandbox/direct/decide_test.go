@@ -27,28 +27,38 @@ func TestDecide(t *testing.T) {
 		given   []sandbox.Control // among others
 	}{
 		{
-			"first", 1, supervised, abi1, 0, []string{filter.Base, filter.NoUnix, filter.NoNet},
-			[]sandbox.Control{sandbox.WritesConfined, sandbox.Signals}, []sandbox.Control{sandbox.AbstractSockets, sandbox.NetworkOff},
+			"first", 1, supervised, abi1, 0,
+			[]string{filter.Base, filter.NoUnix, filter.NoNet},
+			[]sandbox.Control{sandbox.WritesConfined, sandbox.Signals},
+			[]sandbox.Control{sandbox.AbstractSockets, sandbox.NetworkOff},
 		},
 		{
-			"refer", 2, supervised, abi1 | refer, 0, []string{filter.Base, filter.NoUnix, filter.NoNet},
-			[]sandbox.Control{sandbox.WritesConfined}, nil,
+			"refer", 2, supervised, abi1 | refer, 0,
+			[]string{filter.Base, filter.NoUnix, filter.NoNet},
+			[]sandbox.Control{sandbox.WritesConfined},
+			nil,
 		},
 		{
-			"truncate", 3, supervised, abi1 | refer | truncate, 0, []string{filter.Base, filter.NoUnix, filter.NoNet},
-			[]sandbox.Control{sandbox.Signals}, []sandbox.Control{sandbox.WritesConfined},
+			"truncate", 3, supervised, abi1 | refer | truncate, 0,
+			[]string{filter.Base, filter.NoUnix, filter.NoNet},
+			[]sandbox.Control{sandbox.Signals},
+			[]sandbox.Control{sandbox.WritesConfined},
 		},
 		{
-			"ioctl", 5, open, abi1 | refer | truncate | ioctlDev, 0, []string{filter.Base},
-			[]sandbox.Control{sandbox.Signals, sandbox.AbstractSockets, sandbox.UnixSockets, sandbox.HostNetwork}, []sandbox.Control{sandbox.WritesConfined},
+			"ioctl", 5, open, abi1 | refer | truncate | ioctlDev, 0,
+			[]string{filter.Base},
+			[]sandbox.Control{sandbox.Signals, sandbox.AbstractSockets, sandbox.UnixSockets, sandbox.HostNetwork},
+			[]sandbox.Control{sandbox.WritesConfined},
 		},
 		{
-			"scopes, library", 6, library, abi1 | refer | truncate | ioctlDev, scopeAbstract | scopeSignal, []string{filter.Base, filter.NoUnix, filter.NoNet},
+			"scopes, library", 6, library, abi1 | refer | truncate | ioctlDev, scopeAbstract | scopeSignal,
+			[]string{filter.Base, filter.NoUnix, filter.NoNet},
 			[]sandbox.Control{sandbox.DaemonsEnd, sandbox.EndsWithCaller, sandbox.Loopback},
 			[]sandbox.Control{sandbox.Signals, sandbox.AbstractSockets, sandbox.TreeEnds},
 		},
 		{
-			"scopes, supervised", 7, supervised, abi1 | refer | truncate | ioctlDev, scopeAbstract | scopeSignal, []string{filter.Base, filter.NoUnix, filter.NoNet},
+			"scopes, supervised", 7, supervised, abi1 | refer | truncate | ioctlDev, scopeAbstract | scopeSignal,
+			[]string{filter.Base, filter.NoUnix, filter.NoNet},
 			[]sandbox.Control{sandbox.EndsWithCaller, sandbox.MetadataConfined, sandbox.StatHidden, sandbox.ProcessesHidden, sandbox.HooksProtected, sandbox.SharedMemory, sandbox.Terminals},
 			[]sandbox.Control{sandbox.DaemonsEnd, sandbox.Signals, sandbox.UnixSockets},
 		},

@@ -257,3 +257,8 @@ func socketPlaces() []string {
 		"/var/spool/postfix", "/nix/var/nix/daemon-socket", "/var/lib/sss/pipes",
 	}
 }
+
+// isBelow says whether name is dir or lies below it.
+func isBelow(name, dir string) bool {
+	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
+}

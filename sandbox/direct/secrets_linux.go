@@ -85,11 +85,6 @@ func othersHomes(own []string) []string {
 	})
 }
 
-// isBelow says whether name is dir or lies below it.
-func isBelow(name, dir string) bool {
-	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
-}
-
 // named lists the files that a pattern means now.
 func named(pattern string) []string {
 	if !strings.ContainsRune(pattern, '*') {

@@ -193,7 +193,7 @@ type context struct {
 	steps *step
 	n     uintptr
 	errfd uintptr
-	fail  [2]uint64 // written to errfd: index and errno
+	_     [2]uint64 // written to errfd by the assembly: index and errno
 }
 
 // stackSize is what the child gets for itself. The assembly uses none of it,
