@@ -295,7 +295,7 @@ func (s *full) planRules(m *mounter, rules spawn.Ref) {
 	}
 	m.Call("make landlock ruleset", unix.SYS_LANDLOCK_CREATE_RULESET, []uintptr{spawn.Ptr(m.Plan, attr), size, 0}, spawn.Store(rules))
 	root := new(pathRule)
-	m.Call("open /", unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str("/"), unix.O_PATH | unix.O_CLOEXEC}, spawn.Store(spawn.Word(&root.fd)))
+	m.Call("open /", unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str("/"), unix.O_PATH | unix.O_CLOEXEC}, spawn.Store(m.Word(&root.fd)))
 	s.rule(m, rules, "/", root, readRights)
 	for i, sp := range m.spots {
 		rights := uint64(0)
@@ -311,7 +311,7 @@ func (s *full) planRules(m *mounter, rules spawn.Ref) {
 			rights &= fileRights
 		}
 		if s.only.without&layerMounts != 0 {
-			m.Call("open "+sp.source(), unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(sp.source()), unix.O_PATH | unix.O_CLOEXEC}, spawn.Store(spawn.Word(m.fds[i])))
+			m.Call("open "+sp.source(), unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(sp.source()), unix.O_PATH | unix.O_CLOEXEC}, spawn.Store(m.Word(m.fds[i])))
 		}
 		s.rule(m, rules, sp.path, m.rules[i], rights)
 	}

@@ -9,8 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -400,6 +402,52 @@ func TestFullKilledAtRandom(t *testing.T) {
 		t.Errorf("the mounts of the host changed:\n%s", after)
 	}
 	t.Logf("the command was up in %d of %d rounds", up, rounds)
+}
+
+// The child goes through a table that lies in the caller's memory: it must stay
+// where it is while the collector works and stacks grow.
+func TestFullWhileMemoryMoves(t *testing.T) {
+	r := newRoom(t, full)
+	s := r.confined()
+	done := make(chan struct{})
+	var pressure, all sync.WaitGroup
+	for range 2 {
+		pressure.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					runtime.GC()
+					grow(200, make([]byte, 1<<16))
+				}
+			}
+		})
+	}
+	for i := range 32 {
+		all.Go(func() {
+			for k := range 4 {
+				want := (i + k) % 100
+				got, err := s.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", fmt.Sprintf("exit %d", want)}, Env: r.env()})
+				if err != nil || got.ExitCode != want {
+					t.Errorf("exit %d, want %d, %v", got.ExitCode, want, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(done)
+	pressure.Wait()
+}
+
+// grow makes a goroutine's stack larger.
+func grow(n int, b []byte) int {
+	var frame [512]byte
+	frame[n%len(frame)] = b[n]
+	if n == 0 {
+		return int(frame[0])
+	}
+	return grow(n-1, b) + int(frame[n%len(frame)])
 }
 
 // In a library, too, daemons end with the command and everything with the caller.

@@ -76,7 +76,7 @@ func (m *mounter) mounts(freshProc bool, links []grantLink) {
 	for _, i := range passing(m.spots) {
 		name := path.Base(m.spots[i].path)
 		m.Call("make file "+name+" in the private temp directory", unix.SYS_MKNODAT, []uintptr{0, m.Str(name), unix.S_IFREG | 0o600, 0},
-			spawn.Load(spawn.Word(m.fds[m.spots[i].above])), spawn.IgnoreError) // an earlier run may have left it
+			spawn.Load(m.Word(m.fds[m.spots[i].above])), spawn.IgnoreError) // an earlier run may have left it
 	}
 	for i, s := range m.spots {
 		m.attach(i, s)
@@ -90,7 +90,7 @@ func (m *mounter) mounts(freshProc bool, links []grantLink) {
 const ptsDir = "/dev/pts"
 
 func (m *mounter) openTree(what, name string, fd *uint64, o ...spawn.Opt) {
-	o = append(o, spawn.Store(spawn.Word(fd)))
+	o = append(o, spawn.Store(m.Word(fd)))
 	m.Call(what, unix.SYS_OPEN_TREE, []uintptr{spawn.Cwd, m.Str(name), treeFlags | unix.AT_SYMLINK_NOFOLLOW}, o...)
 }
 
@@ -111,7 +111,7 @@ func (m *mounter) copyTree(i int, from string) {
 		return
 	}
 	st := new(unix.Stat_t)
-	m.Call("look at "+from, unix.SYS_NEWFSTATAT, []uintptr{0, m.Str(""), spawn.Ptr(m.Plan, st), unix.AT_EMPTY_PATH}, spawn.Load(spawn.Word(m.fds[i])))
+	m.Call("look at "+from, unix.SYS_NEWFSTATAT, []uintptr{0, m.Str(""), spawn.Ptr(m.Plan, st), unix.AT_EMPTY_PATH}, spawn.Load(m.Word(m.fds[i])))
 	m.Same(from+" is on the device it was", &st.Dev, &was.dev)
 	m.Same(from+" is the file it was", &st.Ino, &was.ino)
 }
@@ -201,17 +201,17 @@ func (m *mounter) attach(i int, s spot) {
 		a := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 		m.Call("make the cover of "+s.path+" read-only", unix.SYS_MOUNT_SETATTR, []uintptr{
 			0, m.Str(""), unix.AT_EMPTY_PATH, spawn.Ptr(m.Plan, a), unix.MOUNT_ATTR_SIZE_VER0,
-		}, spawn.Load(spawn.Word(m.fds[i])))
+		}, spawn.Load(m.Word(m.fds[i])))
 	}
 	if s.kind == mask {
 		m.hide(s.path, s.dir)
 		return
 	}
 	if s.kind == view {
-		m.Call("is "+s.path+" there", unix.SYS_FCNTL, []uintptr{0, unix.F_GETFD}, spawn.Load(spawn.Word(m.fds[i])), spawn.SkipAbsent(1))
+		m.Call("is "+s.path+" there", unix.SYS_FCNTL, []uintptr{0, unix.F_GETFD}, spawn.Load(m.Word(m.fds[i])), spawn.SkipAbsent(1))
 	}
 	verb := [...]string{cover: "cover ", shut: "cover ", view: "show ", bind: "make writable ", guard: "protect "}[s.kind]
-	m.Call(verb+s.path, unix.SYS_MOVE_MOUNT, []uintptr{0, m.Str(""), spawn.Cwd, m.Str(s.path), unix.MOVE_MOUNT_F_EMPTY_PATH}, spawn.Load(spawn.Word(m.fds[i])))
+	m.Call(verb+s.path, unix.SYS_MOVE_MOUNT, []uintptr{0, m.Str(""), spawn.Cwd, m.Str(s.path), unix.MOVE_MOUNT_F_EMPTY_PATH}, spawn.Load(m.Word(m.fds[i])))
 }
 
 // hide covers a path with nothing. The file may have vanished, or be out of

@@ -137,8 +137,11 @@ func SkipAbsent(n int) Opt {
 	return func(s *step) { s.last, s.flags = uintptr(n), s.flags|flagSkip }
 }
 
-// Word names a word of the caller's, which it keeps until the plan has run.
-func Word(p *uint64) Ref { return Ref{(*uintptr)(unsafe.Pointer(p))} }
+// Word names a word of the caller's, which the plan keeps.
+func (p *Plan) Word(w *uint64) Ref {
+	p.keep = append(p.keep, w)
+	return Ref{(*uintptr)(unsafe.Pointer(w))}
+}
 
 // Call appends a system call. what says in a few words what it is for, and
 // stands in errors and in the printed plan.
@@ -211,6 +214,8 @@ func (p *Plan) Start(flags uintptr, pipes *Pipes) (pid int, err error) {
 	}
 	c := &context{steps: unsafe.SliceData(p.steps), n: uintptr(len(p.steps)), errfd: uintptr(pipes.Errors)}
 	stack := make([]uint64, stackSize/8)
+	// On the heap, both: a goroutine's stack moves while the child uses them.
+	p.keep = append(p.keep, c, &stack[0])
 	top := (uintptr(unsafe.Pointer(&stack[0])) + stackSize - 64) &^ 15
 
 	var all, old [1]uint64
@@ -231,8 +236,6 @@ func (p *Plan) Start(flags uintptr, pipes *Pipes) (pid int, err error) {
 	}
 	var report [16]byte
 	n, err := readFull(pipes.errors, report[:])
-	runtime.KeepAlive(c)
-	runtime.KeepAlive(stack)
 	runtime.KeepAlive(p)
 	if err == nil && n == 0 && failed == nil {
 		return pid, nil

@@ -51,14 +51,15 @@ func run(t *testing.T, i *Init, stdout *os.File, tweak func(*Plan), argv ...stri
 	if err != nil {
 		return 0, err
 	}
+	var pid1 unix.WaitStatus
 	for {
-		if _, err := unix.Wait4(pid, nil, 0, nil); err != unix.EINTR {
+		if _, err := unix.Wait4(pid, &pid1, 0, nil); err != unix.EINTR {
 			break
 		}
 	}
 	end, ok := pipes.Ending()
 	if !ok {
-		return 0, errors.New("no status from pid 1")
+		return 0, fmt.Errorf("no status from pid 1, which ended with %#x", uint32(pid1))
 	}
 	if end.PeakBytes == 0 {
 		return 0, errors.New("no peak memory")

@@ -32,7 +32,7 @@ func (p *Plan) ParentLives(pipes *Pipes) {
 // AwaitRelease waits for Pipes.Release.
 func (p *Plan) AwaitRelease(pipes *Pipes) {
 	got, none := new(uint64), new(uint64)
-	p.Call("wait for the caller", unix.SYS_READ, []uintptr{uintptr(pipes.Go), Ptr(p, new(uint64)), 1}, Store(Word(got)))
+	p.Call("wait for the caller", unix.SYS_READ, []uintptr{uintptr(pipes.Go), Ptr(p, new(uint64)), 1}, Store(p.Word(got)))
 	p.Differ("the caller is there", got, none)
 }
 
