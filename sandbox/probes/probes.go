@@ -113,6 +113,7 @@ type Report struct {
 	Kernel   string            `json:"kernel,omitempty"`
 	Enforced []sandbox.Control `json:"enforced,omitempty"` // as the plan of the usual session promises
 	Gaps     []sandbox.Gap     `json:"gaps,omitempty"`
+	Room     string            `json:"room"` // part of every name that the run made on the host
 	Counts   map[Status]int    `json:"counts"`
 	Outcomes []Outcome         `json:"outcomes"`
 }

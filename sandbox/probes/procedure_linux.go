@@ -235,7 +235,8 @@ func (r *runner) left(at place) observation {
 
 func (r *runner) timeLimit() (observation, []sandbox.Gap) {
 	saying := r.room.ws() + "/started"
-	d := r.start(r.act("ignore-term", "$MARK", saying), indoors, Setup{Limit: 300 * time.Millisecond}).wait()
+	limit := Setup{Limit: 300 * time.Millisecond}
+	d := r.startAs(r.act("ignore-term", "$MARK", saying), indoors, limit, way{patience: 10 * time.Second}).wait()
 	o := r.left(indoors)
 	if d.ending != sandbox.TimedOut {
 		return observation{ran: true, detail: fmt.Sprintf("ended by %q: %s", d.ending, d.describe())}, d.plan.Gaps

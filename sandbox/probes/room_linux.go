@@ -28,6 +28,7 @@ type room struct {
 	shm     string // below /dev/shm; empty where there is none
 	sockets string // below a directory that holds sockets of daemons; may be empty
 
+	id     string // a part of every name that this run makes on the host
 	secret string
 	mark   string // in the arguments of every process that is left on purpose
 
@@ -68,21 +69,22 @@ func newRoom(dir string, helper []string) (_ *room, err error) {
 			_ = r.close()
 		}
 	}()
-	var random [8]byte
+	var random [12]byte
 	if _, err := unix.Getrandom(random[:], 0); err != nil {
 		return nil, fmt.Errorf("get random bytes: %w", err)
 	}
-	r.secret, r.mark = secretMark+hex.EncodeToString(random[:]), "sbx-mark-"+hex.EncodeToString(random[:4])
-	if r.base, err = makeTemp(dir); err != nil {
+	r.id = hex.EncodeToString(random[:4])
+	r.secret, r.mark = secretMark+hex.EncodeToString(random[4:]), "sbx-mark-"+r.id
+	if r.base, err = r.makeTemp(dir); err != nil {
 		return nil, err
 	}
-	if r.temp, err = makeTemp(os.TempDir()); err != nil {
+	if r.temp, err = r.makeTemp(os.TempDir()); err != nil {
 		return nil, err
 	}
-	r.shm, _ = makeTemp("/dev/shm")
+	r.shm, _ = r.makeTemp("/dev/shm")
 	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), "/run"} {
 		if r.sockets == "" && filepath.IsAbs(dir) {
-			r.sockets, _ = makeTemp(dir)
+			r.sockets, _ = r.makeTemp(dir)
 		}
 	}
 	for _, d := range []string{r.run(), r.base + "/sock", r.base + "/private", r.base + "/private/tmp", r.base + "/private/cache"} {
@@ -105,12 +107,12 @@ func newRoom(dir string, helper []string) (_ *room, err error) {
 	if r.terminal, err = openTerminal(); err != nil {
 		return nil, err
 	}
-	r.shared.open()
+	r.shared.open(r.id)
 	return r, nil
 }
 
-func makeTemp(dir string) (string, error) {
-	name, err := os.MkdirTemp(dir, "sbx-probe-")
+func (r *room) makeTemp(dir string) (string, error) {
+	name, err := os.MkdirTemp(dir, "sbx-probe-"+r.id+"-")
 	if err != nil {
 		return "", err
 	}

@@ -35,7 +35,7 @@ func Run(ctx context.Context, b sandbox.Backend, o Options) (Report, error) {
 	}
 	report := Report{
 		Backend: b.Name(), Tier: found.Tier, Version: found.Version, User: "user", Mode: "command",
-		Kernel: kernel(), Gaps: found.Gaps, Counts: map[Status]int{},
+		Kernel: kernel(), Room: r.room.id, Gaps: found.Gaps, Counts: map[Status]int{},
 	}
 	if os.Geteuid() == 0 {
 		report.User = "root"

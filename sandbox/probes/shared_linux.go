@@ -18,11 +18,9 @@ type shared struct {
 	posix                  int
 }
 
-func (s *shared) open() {
-	var random [4]byte
-	_, _ = unix.Getrandom(random[:], 0)
-	s.key = int(random[0])<<16 | int(random[1])<<8 | int(random[2]) | 1<<24
-	s.queue = "sbx-probe-" + strconv.Itoa(s.key)
+func (s *shared) open(id string) {
+	n, _ := strconv.ParseUint(id, 16, 32)
+	s.key, s.queue = int(n&0x7fffffff|1<<24), "sbx-probe-"+id
 	if id, err := unix.SysvShmGet(s.key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o666); err == nil {
 		s.segment = id
 		s.memory, _ = unix.SysvShmAttach(id, 0, 0)

@@ -3,6 +3,7 @@
 package probes
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -76,6 +77,7 @@ type way struct {
 	hold     bool
 	leak     []string
 	change   func(*order)
+	patience time.Duration // 0: longest
 }
 
 func (r *runner) start(argv []string, at place, s Setup) *job { return r.startAs(argv, at, s, way{}) }
@@ -138,9 +140,9 @@ func (r *runner) launch(j *job, o order, s Setup, w way) error {
 	hold(orderIn, nil)
 	hold(answerOut, nil)
 	j.orders, j.pipe, j.answers = orderOut, answerIn, json.NewDecoder(answerIn)
-	_ = answerIn.SetReadDeadline(time.Now().Add(longest))
+	_ = answerIn.SetReadDeadline(time.Now().Add(cmp.Or(w.patience, longest)))
 	attr := &os.ProcAttr{
-		Dir: "/", Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), secretVar + "=" + r.room.secret},
+		Dir: "/", Env: append(raceOptions(), "PATH="+os.Getenv("PATH"), "HOME="+os.Getenv("HOME"), secretVar+"="+r.room.secret),
 		Files: []*os.File{stdin, stdout, stdout, orderIn, answerOut},
 		Sys:   &unix.SysProcAttr{Setsid: w.terminal, Setctty: w.terminal, Ctty: 0, Setpgid: !w.terminal},
 	}
@@ -191,12 +193,21 @@ func (r *runner) profile(s Setup) sandbox.Profile {
 // nobody is a user that owns nothing of the host's.
 const nobody = 65534
 
+// raceOptions reach a probe program that is built with the race detector, which
+// waits for a second at the end of each process unless it is told not to.
+func raceOptions() []string {
+	if value, ok := os.LookupEnv("GORACE"); ok {
+		return []string{"GORACE=" + value}
+	}
+	return nil
+}
+
 // environment is complete: the command gets nothing of the caller's.
 func (r *runner) environment() []string {
-	env := []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + r.room.home(), "TMPDIR=" + r.room.base + "/private/tmp", "LC_ALL=C",
+	env := append(raceOptions(),
+		"PATH="+os.Getenv("PATH"), "HOME="+r.room.home(), "TMPDIR="+r.room.base+"/private/tmp", "LC_ALL=C",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
-	}
+	)
 	vars := r.room.vars()
 	for _, name := range []string{"W", "O", "H", "B", "T", "TCP", "UDP", "SOCK", "VICTIM", "PROBE", "MARK"} {
 		env = append(env, name+"="+vars[name])
