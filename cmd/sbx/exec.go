@@ -46,6 +46,7 @@ const confineHelp = `
   --env NAME          let this variable through although it looks like a credential
   --allow-unix        sockets of the unix family may be made
   --allow-unparsed    run text that could not be read as a whole
+  --require TIER      refuse where the backend gives a weaker tier (full, landlock)
   --accept-gap NAME   run although this control is missing here
   --result FD|FILE    write the result as JSON to a descriptor or file
   --dry-run           print the plan as JSON, run nothing
@@ -58,6 +59,7 @@ type execCall struct {
 	workspace, backend string
 	cwd                string
 	result             string
+	require            string
 	net                choice
 	timeout            timeLimit
 	write, read, hide  list
@@ -84,6 +86,7 @@ func newExecCall(name string) *execCall {
 	c.Var(&c.read, "allow-read", "")
 	c.Var(&c.hide, "hide", "")
 	c.Var(&c.env, "env", "")
+	c.StringVar(&c.require, "require", "", "")
 	c.Var(&c.accept, "accept-gap", "")
 	c.BoolVar(&c.allowUnix, "allow-unix", false, "")
 	c.BoolVar(&c.allowUnparsed, "allow-unparsed", false, "")

@@ -86,6 +86,41 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+func TestDecideFull(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		abi    int
+		p      sandbox.Profile
+		noProc bool
+		gaps   []sandbox.Control // all of them
+	}{
+		{"off", newestABI, sandbox.Profile{}, false, []sandbox.Control{sandbox.HooksProtected}},
+		{"protected", newestABI, sandbox.Profile{Protect: []string{"/ws/.git/hooks"}}, false, nil},
+		{"on", newestABI, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.HostNetwork, sandbox.HooksProtected}},
+		{"on, old", 5, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.HostNetwork, sandbox.AbstractSockets, sandbox.HooksProtected}},
+		{"no proc", newestABI, sandbox.Profile{UnixAllow: true}, true, []sandbox.Control{sandbox.UnixSockets, sandbox.ProcessesHidden, sandbox.HooksProtected}},
+	} {
+		d := decideFull(tt.abi, tt.p, tt.noProc)
+		var got []sandbox.Control
+		for _, g := range d.gaps {
+			got = append(got, g.Control)
+			if g.Why == "" || g.Fix == "" {
+				t.Errorf("%s: gap %s has no reason or no remedy", tt.name, g.Control)
+			}
+		}
+		if !slices.Equal(got, tt.gaps) {
+			t.Errorf("%s: gaps %v, want %v", tt.name, got, tt.gaps)
+		}
+		for _, c := range sandbox.Controls() {
+			off := tt.p.Network == sandbox.NetworkNone
+			want := !slices.Contains(got, c) && (off || c != sandbox.NetworkOff)
+			if slices.Contains(d.enforced, c) != want {
+				t.Errorf("%s: %s enforced: %v", tt.name, c, !want)
+			}
+		}
+	}
+}
+
 func TestRequiredGapsRefuse(t *testing.T) {
 	judge := func(abi int, p sandbox.Profile, inside ...string) error {
 		_, err := p.Judge(Name, decide(abi, p, inside).gaps)

@@ -4,6 +4,7 @@ package none
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,6 +33,9 @@ func (*Backend) Probe(context.Context) (sandbox.Capabilities, error) {
 // Open refuses nothing: who asks for this backend by name has accepted that
 // there is no isolation, and every control is a gap in the plan and the result.
 func (*Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, error) {
+	if p.MinTier != "" {
+		return nil, fmt.Errorf("tier %q: the backend none has no tiers: %w", p.MinTier, sandbox.ErrUnavailable)
+	}
 	judged, _ := p.Judge(Name, gaps())
 	for i := range judged {
 		judged[i].Accepted = true

@@ -3,6 +3,7 @@ package none
 import (
 	"bytes"
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"testing"
@@ -42,5 +43,12 @@ func TestRun(t *testing.T) {
 	got, err := s.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", "pwd -P; exit 3"}, Stdout: &out})
 	if err != nil || got.ExitCode != 3 || got.Backend != Name || len(got.Gaps) != len(sandbox.Controls()) || out.Len() == 0 {
 		t.Errorf("%+v, %v, %q", got, err, out.String())
+	}
+}
+
+// A tier that was asked for is never left out.
+func TestHasNoTier(t *testing.T) {
+	if _, err := New().Open(context.Background(), sandbox.Profile{MinTier: "full"}); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("a tier was asked for: %v", err)
 	}
 }

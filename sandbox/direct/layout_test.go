@@ -1,0 +1,127 @@
+package direct
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// lines prints a layout; what every command gets below /dev is left out.
+func lines(all []spot) []string {
+	names := [...]string{mask: "mask", cover: "cover", shut: "shut", view: "view", bind: "bind", guard: "guard"}
+	var list []string
+	for _, s := range all {
+		if isBelow(s.path, "/dev") && s.kind != bind && s.from == "" {
+			continue
+		}
+		line := names[s.kind] + " " + s.path
+		if s.from != "" {
+			line += " of " + s.from
+		}
+		if s.above >= 0 {
+			line += " in " + all[s.above].path
+		}
+		list = append(list, line)
+	}
+	return list
+}
+
+func TestLayout(t *testing.T) {
+	files := []string{"/tmp/script", "/tmp/in/script", "/run/docker.sock", "/home/u/x.sock", "/home/u/.netrc", "/run/resolv.conf", "/dev/kvm", "/ws/.netrc"}
+	absent := append(socketPlaces()[1:], files...)
+	on := terrain{isDir: func(name string) bool { return !slices.Contains(absent, name) }}
+	hide := func(names ...string) terrain {
+		t := on
+		for _, n := range names {
+			t.masks = append(t.masks, grant{n, on.isDir(n)})
+		}
+		return t
+	}
+	for _, tt := range []struct {
+		name string
+		p    sandbox.Profile
+		t    terrain
+		want []string
+	}{
+		{"plain", sandbox.Profile{Workspace: "/ws"}, on, []string{"shut /run", "cover /tmp", "cover /var/tmp", "bind /ws"}},
+		{
+			"private", sandbox.Profile{Workspace: "/ws", Private: sandbox.Private{Temp: "/p/tmp", Cache: "/p/cache"}}, on,
+			[]string{"bind /p/cache", "bind /p/tmp", "shut /run", "bind /tmp of /p/tmp", "cover /var/tmp", "bind /ws"},
+		},
+		{
+			"workspace in /tmp", sandbox.Profile{Workspace: "/tmp/a/ws", Private: sandbox.Private{Temp: "/p/tmp"}}, on,
+			[]string{"bind /p/tmp", "shut /run", "cover /tmp", "bind /tmp/a/ws in /tmp", "cover /var/tmp"},
+		},
+		{
+			"script in /tmp", sandbox.Profile{Workspace: "/ws", Read: []string{"/tmp/script"}, Private: sandbox.Private{Temp: "/p/tmp"}}, on,
+			[]string{"bind /p/tmp", "shut /run", "bind /tmp of /p/tmp", "view /tmp/script in /tmp", "cover /var/tmp", "bind /ws"},
+		},
+		{
+			"script deeper", sandbox.Profile{Workspace: "/ws", Read: []string{"/tmp/in/script"}, Private: sandbox.Private{Temp: "/p/tmp"}}, on,
+			[]string{"bind /p/tmp", "shut /run", "cover /tmp", "view /tmp/in/script in /tmp", "cover /var/tmp", "bind /ws"},
+		},
+		{
+			"secrets", sandbox.Profile{Workspace: "/ws"}, hide("/home/u/.ssh", "/home/u/.netrc", "/ws/.netrc", "/run/secrets"),
+			[]string{"mask /home/u/.netrc", "mask /home/u/.ssh", "shut /run", "cover /tmp", "cover /var/tmp", "bind /ws", "mask /ws/.netrc in /ws"},
+		},
+		{
+			"workspace in a secret", sandbox.Profile{Workspace: "/home/u/.ssh/ws"}, hide("/home/u/.ssh", "/home/u/.ssh/ws/.netrc"),
+			[]string{"shut /home/u/.ssh", "bind /home/u/.ssh/ws in /home/u/.ssh", "mask /home/u/.ssh/ws/.netrc in /home/u/.ssh/ws", "shut /run", "cover /tmp", "cover /var/tmp"},
+		},
+		{
+			"a secret that may be read", sandbox.Profile{Workspace: "/ws", Read: []string{"/home/u/.ssh", "/home/u/.aws/x"}}, hide("/home/u/.ssh", "/home/u/.aws"),
+			[]string{"shut /home/u/.aws", "view /home/u/.aws/x in /home/u/.aws", "shut /run", "cover /tmp", "cover /var/tmp", "bind /ws"},
+		},
+		{
+			"one socket", sandbox.Profile{Workspace: "/ws", Write: []string{"/run/docker.sock"}},
+			terrain{isDir: on.isDir, sockets: []string{"/run/docker.sock", "/run/other", "/home/u/x.sock"}, resolver: "/run/resolv.conf"},
+			[]string{"mask /home/u/x.sock", "shut /run", "bind /run/docker.sock in /run", "view /run/resolv.conf in /run", "cover /tmp", "cover /var/tmp", "bind /ws"},
+		},
+		{
+			"sockets allowed", sandbox.Profile{Workspace: "/ws", UnixAllow: true}, hide("/run/secrets"),
+			[]string{"mask /run/secrets", "cover /tmp", "cover /var/tmp", "bind /ws"},
+		},
+		{
+			"paths within paths", sandbox.Profile{Workspace: "/ws", Write: []string{"/ws/sub", "/ws-2", "/dev/kvm"}, Protect: []string{"/ws/.git/hooks", "/etc"}}, on,
+			[]string{"bind /dev/kvm in /dev", "shut /run", "cover /tmp", "cover /var/tmp", "bind /ws", "guard /ws/.git/hooks in /ws", "bind /ws-2"},
+		},
+		{
+			"a terminal", sandbox.Profile{Workspace: "/ws"}, terrain{isDir: on.isDir, terminal: "/dev/pts/7"},
+			[]string{"view /dev/console of /dev/pts/7 in /dev", "shut /run", "cover /tmp", "cover /var/tmp", "bind /ws"},
+		},
+	} {
+		got := lines(layout(tt.p, tt.t))
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s:\n%s\nwant:\n%s", tt.name, strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+		}
+	}
+}
+
+// Mount points are made parents first, each once.
+func TestPoints(t *testing.T) {
+	isDir := func(name string) bool { return name != "/tmp/a/file" }
+	all := layout(sandbox.Profile{Workspace: "/tmp/a/b/ws", Write: []string{"/tmp/a/file"}}, terrain{isDir: isDir})
+	var got []string
+	for _, p := range points(all) {
+		if all[p.spot].path == "/tmp" {
+			got = append(got, fmt.Sprintf("%s %v", p.path, p.dir))
+		}
+	}
+	if want := []string{"a true", "a/b true", "a/b/ws true", "a/file false"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What lies below a directory comes right after it.
+func TestComparePaths(t *testing.T) {
+	want := []string{"/a", "/a/b", "/a/b/c", "/a/z", "/a b", "/a-b", "/ab"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, comparePaths)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
