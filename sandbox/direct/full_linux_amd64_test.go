@@ -10,9 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -506,6 +508,40 @@ func TestFallsDown(t *testing.T) {
 				t.Errorf("no gap says %q: %+v", tt.why, result.Gaps)
 			}
 		})
+	}
+}
+
+// Nobody has to be listed in /etc/passwd, or to have a home.
+func TestFullWithoutAccount(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root to be somebody else")
+	}
+	const nobody = 54321
+	r := newRoom(t, full)
+	exe := r.dir + "/bin/supervisor"
+	check(t, os.Mkdir(r.dir+"/bin", 0o755))
+	text, err := os.ReadFile(self(t))
+	check(t, err)
+	check(t, os.WriteFile(exe, text, 0o755))
+	check(t, os.Chown(r.workspace, nobody, nobody))
+	check(t, os.Mkdir(r.dir+"/results", 0o777))
+	check(t, os.Chmod(r.dir+"/results", 0o777))
+	r.profile.Home, r.profile.Read = "", nil
+	cmd, _ := r.supervised(orders{Argv: []string{"sh", "-c", "id -u; touch made; cat /proc/self/uid_map"}})
+	file := r.dir + "/results/r"
+	cmd.Path, cmd.Args = exe, []string{exe}
+	cmd.Env = append(slices.DeleteFunc(cmd.Env, func(e string) bool { return strings.HasPrefix(e, "HOME=") }), "SBX_RESULT_FILE="+file)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody, Groups: []uint32{}}}
+	out, _ := cmd.CombinedOutput()
+	if f := strings.Fields(string(out)); strings.Join(f, " ") != "54321 54321 54321 1" {
+		t.Errorf("%q", out)
+	}
+	if got := readResult(t, file, out); got.ExitCode != 0 || got.Tier != full {
+		t.Errorf("%+v", got)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(r.workspace+"/made", &st); err != nil || st.Uid != nobody {
+		t.Errorf("the file belongs to %d, %v", st.Uid, err)
 	}
 }
 
