@@ -161,7 +161,7 @@ func (e *Engine) profile(workspace, home string, who *sandbox.Identity) (sandbox
 	o := &e.options
 	p := sandbox.Profile{
 		Workspace: workspace, Network: o.Network, UnixAllow: o.AllowUnix, Identity: who,
-		Required: o.Required, Accept: o.AcceptGaps, MinTier: o.MinTier, Supervisor: o.Supervisor,
+		Required: o.Required, Accept: o.AcceptGaps, Tier: o.Tier, MinTier: o.MinTier, Supervisor: o.Supervisor,
 	}
 	if home != "" {
 		p.Home = realPath(home)

@@ -38,6 +38,7 @@ type Options struct {
 
 	Required      []sandbox.Control // nil: sandbox.DefaultRequired
 	AcceptGaps    []sandbox.Control // missing controls that do not refuse a run
+	Tier          string            // the one tier of the backend to use; empty: the strongest
 	MinTier       string            // the weakest tier of the backend that will do; empty: any
 	AllowUnparsed bool              // run text that could not be read as a whole
 	GuardAllow    []guard.Allow     // the owner's exceptions to guard's rules

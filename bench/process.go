@@ -82,7 +82,8 @@ func (o options) candidate(name string, argv ...string) candidate {
 const (
 	plainTrue = "/bin/true"
 	emptyGo   = "empty Go program"
-	sbxExec   = "sbx exec -- /bin/true"
+	sbxExec   = "sbx exec --tier landlock -- /bin/true"
+	sbxFull   = "sbx exec -- /bin/true (tier full)"
 	bwrapTrue = "bwrap /bin/true"
 )
 
@@ -93,7 +94,8 @@ func wholeProcess(w io.Writer, o options) error {
 		o.candidate(plainTrue, "/bin/true"),
 		o.candidate(emptyGo, o.helper("empty")),
 		o.candidate("Go os/exec of /bin/true", o.helper("spawn"), "/bin/true"),
-		o.candidate(sbxExec, o.sbx, "exec", "--backend", "direct", "--workspace", ws, "--", "/bin/true"),
+		o.candidate(sbxExec, o.sbx, "exec", "--tier", "landlock", "--workspace", ws, "--", "/bin/true"),
+		o.candidate(sbxFull, o.sbx, "exec", "--backend", "direct", "--workspace", ws, "--", "/bin/true"),
 	}
 	if bwrap, err := exec.LookPath("bwrap"); err == nil {
 		candidates = append(candidates, o.candidate(bwrapTrue, bwrap, "--unshare-all", "--ro-bind", "/", "/",
@@ -103,7 +105,7 @@ func wholeProcess(w io.Writer, o options) error {
 		candidates = append(candidates, o.candidate("firejail --noprofile /bin/true", firejail, "--quiet", "--noprofile", "/bin/true"))
 	}
 	return compare(w, "A whole process, fork to reaped", o.rounds, candidates, []bound{
-		{of: sbxExec, by: bwrapTrue, atMost: 1.1},
+		{of: sbxExec, by: bwrapTrue, atMost: 1.1}, {of: sbxFull, by: bwrapTrue, atMost: 1.1},
 	})
 }
 

@@ -118,6 +118,9 @@ type Profile struct {
 	// Protect lists paths below a writable one that stay read-only. A backend
 	// that cannot do it names the gap HooksProtected.
 	Protect []string
+	// Tier is the one tier to use, by its name, also when a stronger one would
+	// work: it starts faster, and what it lacks is named. Empty: the strongest.
+	Tier string
 	// MinTier is the weakest tier of a backend that will do, by its name; empty:
 	// any.
 	MinTier string

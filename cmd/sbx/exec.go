@@ -46,6 +46,7 @@ const confineHelp = `
   --env NAME          let this variable through although it looks like a credential
   --allow-unix        sockets of the unix family may be made
   --allow-unparsed    run text that could not be read as a whole
+  --tier TIER         use this tier only (full, landlock): landlock starts faster, full holds more
   --require TIER      refuse where the backend gives a weaker tier (full, landlock)
   --accept-gap NAME   run although this control is missing here
   --result FD|FILE    write the result as JSON to a descriptor or file
@@ -59,7 +60,7 @@ type execCall struct {
 	workspace, backend string
 	cwd                string
 	result             string
-	require            string
+	tier, require      string
 	net                choice
 	timeout            timeLimit
 	write, read, hide  list
@@ -86,6 +87,7 @@ func newExecCall(name string) *execCall {
 	c.Var(&c.read, "allow-read", "")
 	c.Var(&c.hide, "hide", "")
 	c.Var(&c.env, "env", "")
+	c.StringVar(&c.tier, "tier", "", "")
 	c.StringVar(&c.require, "require", "", "")
 	c.Var(&c.accept, "accept-gap", "")
 	c.BoolVar(&c.allowUnix, "allow-unix", false, "")

@@ -45,7 +45,7 @@ func (c *execCall) settings() (sbx.Options, error) {
 		return o, err
 	}
 	o.AcceptGaps = append(o.AcceptGaps, c.accept...)
-	o.MinTier = c.require
+	o.Tier, o.MinTier = c.tier, c.require
 	if len(file.Require) > 0 {
 		more, err := controls("sbx.require", file.Require)
 		if err != nil {

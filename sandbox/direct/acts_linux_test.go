@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -213,6 +214,8 @@ func bindPath(name string) error {
 
 // ptrace attaches and lets go again.
 func ptrace(pid int) error {
+	runtime.LockOSThread() // the tracer is a thread
+	defer runtime.UnlockOSThread()
 	if err := syscall.PtraceAttach(pid); err != nil {
 		return err
 	}

@@ -31,6 +31,9 @@ func (s *session) job(ruleset int, c sandbox.Command) proc.Job {
 			defer pipes.Close()
 			plan := s.childPlan(ruleset, pipes, files, c)
 			plan.Exec(path, c.Argv, c.Env)
+			if s.profile.Identity != nil {
+				defer keepDumpable()()
+			}
 			pid, err := plan.Start(0, pipes)
 			return proc.Spawned{PID: pid}, stepError(err)
 		},

@@ -425,6 +425,9 @@ func testIdentity(r *room) {
 	if os.Geteuid() != 0 || unix.Getuid() != 0 {
 		t.Error("this process changed its identity")
 	}
+	if n, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || n != 1 {
+		t.Errorf("dumpable is %d, %v", n, err)
+	}
 }
 
 // Root must not read the homes of others, whose files may be open to everybody.

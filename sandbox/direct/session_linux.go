@@ -64,8 +64,12 @@ func (b *Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, e
 func (b *Backend) ladder(p sandbox.Profile) ([]tier, error) {
 	var steps []tier
 	known := p.MinTier == ""
+	exact := p.Tier
+	if b.only.tier != "" {
+		exact = b.only.tier
+	}
 	for _, t := range tiers() {
-		if b.only.tier == "" || t.name == b.only.tier {
+		if exact == "" || t.name == exact {
 			steps = append(steps, t)
 		}
 		if t.name == p.MinTier {
@@ -75,6 +79,9 @@ func (b *Backend) ladder(p sandbox.Profile) ([]tier, error) {
 	}
 	if !known {
 		return nil, fmt.Errorf("no tier %q here: %w", p.MinTier, sandbox.ErrUnavailable)
+	}
+	if len(steps) == 0 {
+		return nil, fmt.Errorf("no tier %q here that is %q or stronger: %w", exact, p.MinTier, sandbox.ErrUnavailable)
 	}
 	return steps, nil
 }

@@ -33,8 +33,8 @@ func (*Backend) Probe(context.Context) (sandbox.Capabilities, error) {
 // Open refuses nothing: who asks for this backend by name has accepted that
 // there is no isolation, and every control is a gap in the plan and the result.
 func (*Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, error) {
-	if p.MinTier != "" {
-		return nil, fmt.Errorf("tier %q: the backend none has no tiers: %w", p.MinTier, sandbox.ErrUnavailable)
+	if p.MinTier+p.Tier != "" {
+		return nil, fmt.Errorf("tier %q: the backend none has no tiers: %w", p.MinTier+p.Tier, sandbox.ErrUnavailable)
 	}
 	judged, _ := p.Judge(Name, gaps())
 	for i := range judged {
