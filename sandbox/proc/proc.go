@@ -37,6 +37,8 @@ type Job struct {
 	// Init says that Spawn starts process 1 of a pid namespace.
 	Init   bool
 	NoCore bool // no core dumps: on many hosts they are piped to a program of root
+	// watched says that something else than the command can end the run.
+	watched bool
 }
 
 // Spawned is what Spawn started.

@@ -17,6 +17,8 @@ func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
 	if err != nil {
 		return notStarted(), startError(j, err)
 	}
+	// Only the command itself can end the run: there is nothing to watch.
+	j.watched = ctx.Done() != nil || j.Command.Timeout > 0 || j.Command.Orphaned != nil || j.Command.Signals != nil
 	var before map[int]bool
 	if j.Supervisor && !j.Init {
 		before = children()
@@ -37,7 +39,13 @@ func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
 	case j.Supervisor:
 		t = &reaper{pid: c.pid, ours: before}
 	}
-	ending, lost := supervise(ctx, j.Command, t)
+	var ending sandbox.Ending
+	var lost error
+	if j.watched {
+		ending, lost = supervise(ctx, j.Command, t)
+	} else {
+		lost = t.wait()
+	}
 	used, err := t.end()
 	result := sandbox.Result{Ending: ending, Wall: time.Since(began), User: used.user, System: used.syst, PeakBytes: used.peak}
 	bytes, copyErr := std.finish()

@@ -104,6 +104,23 @@ func spawn(j Job, path string, files []*os.File) (child, error) {
 	for i, f := range files {
 		fds[i] = f.Fd() // also makes it blocking, which programs expect
 	}
+	if !j.watched {
+		// Nobody but us waits for the command: this goroutine can be the one
+		// whose thread lives, and saves the way to another and back.
+		runtime.LockOSThread()
+		s, err := j.Spawn(path, fds)
+		runtime.KeepAlive(files)
+		release := func() {
+			runtime.UnlockOSThread()
+			if s.Release != nil {
+				s.Release()
+			}
+		}
+		if err != nil {
+			release()
+		}
+		return child{s.PID, s.Ended, release}, err
+	}
 	started := make(chan error)
 	hold := make(chan struct{})
 	var s Spawned
