@@ -65,6 +65,7 @@ type Word struct {
 	Span Span // where it stands; the whole carrier word when the place is not known better
 
 	src  *syntax.Word // nil when the value has no word of its own in the text
+	sc   *scope       // in which src was resolved; a carrier may have changed it for what it runs
 	frag bool         // one of several fields of src
 	body int          // without src: 1 + the offset in Script.Text where Value stands unchanged; 0 when it does not
 }

@@ -57,6 +57,10 @@ var readingCases = []struct {
 	{`A=/ B=$A; rm $B; C=/ D=$C bash -c 'rm $D'`, `; rm /; bash -c rm $D; rm /`},
 	{`read d <<< /etc; rm $d; read a b <<< "x y z"; echo $b; mapfile -t m <<< /usr; rm "${m[0]}"`, `read d; rm /etc; read a b; echo y z; mapfile -t m; rm /usr`},
 	{`d=/etc/x/y; rm ${d%/*} ${d%%/x*} ${d##*/} ${d#*/}`, `; rm /etc/x /etc y etc/x/y`},
+	{
+		`X=/; env X=build bash -c "rm $X"; X=build bash -c "rm $X"; env Y=1 sh -c "rm $Y"`,
+		`; env X=build bash -c rm /; bash -c rm /; rm /; bash -c rm /; rm /; env Y=1 sh -c rm ?; sh -c rm ?; rm ?`,
+	},
 	{`alias x='rm -rf'; x /`, `alias x=rm -rf; x /; rm -rf /`},
 	{`for d in / "/usr"; do rm -rf $d; done`, `rm -rf /; rm -rf /usr`},
 	{`for ((i=$(a);i<$(b);i++)); do c; done`, `a; b; c`},

@@ -75,7 +75,7 @@ func (w *walker) plain(word *syntax.Word) (Word, bool) {
 	if !ok || w.r.hashed || strings.ContainsAny(lit.Value, "\\*?[{~=") {
 		return Word{}, false
 	}
-	return Word{Value: lit.Value, Prefix: lit.Value, Literal: true, Span: w.span(word), src: word}, true
+	return Word{Value: lit.Value, Prefix: lit.Value, Literal: true, Span: w.span(word), src: word, sc: w.sc}, true
 }
 
 // single resolves a word that is not split: assignments, redirections, tests.
@@ -105,8 +105,13 @@ func (w *walker) textOf(word Word) (string, []int32) {
 		// The substitutions were walked when the word was resolved: what they
 		// emit a second time is thrown away.
 		calls, unknown, funcs := len(w.r.s.Calls), len(w.r.s.Unknown), len(w.r.s.Funcs)
+		here := w.sc
+		if word.sc != nil {
+			w.sc = word.sc
+		}
 		b := builder{w: w, src: word.src, prefix: -1, any: true, text: true}
 		b.parts(word.src.Parts, unquoted)
+		w.sc = here
 		w.r.s.Calls, w.r.level = w.r.s.Calls[:calls], w.r.level[:calls]
 		w.r.s.Unknown, w.r.s.Funcs = w.r.s.Unknown[:unknown], w.r.s.Funcs[:funcs]
 		return string(b.buf), b.offs
@@ -182,7 +187,7 @@ func (b *builder) flush() {
 	f := Word{
 		Value: string(b.buf), Literal: b.prefix < 0, Glob: b.glob, Quoted: b.quoted,
 		Guess: b.guess, Eval: b.eval, Vars: b.vars, From: b.from, Subs: b.subs, Proc: b.proc,
-		src: b.src, Span: b.span,
+		src: b.src, sc: b.w.sc, Span: b.span,
 	}
 	f.Prefix = f.Value
 	if b.prefix >= 0 {
