@@ -138,7 +138,7 @@ func (p *code) act(act action, j, start, end int) {
 			p.k.runArgv(p.i, p.dir, append([]string{"rm"}, args...))
 			return
 		}
-		if !listedIn(words, "recursive") && !(p.lang.name == "python" && p.kind(j-1) == '.' && p.tokens[j-2].text == "sh") {
+		if !listedIn(words, "recursive") && !(p.lang.name == "python" && p.kind(j-1) == '.' && p.kind(j-2) == 'i' && p.tokens[j-2].text == "sh") {
 			return
 		}
 		p.trees(wayDelete, args)

@@ -94,6 +94,21 @@ func TestLongScripts(t *testing.T) {
 	}
 }
 
+// Texts on which the parser's error recovery panics are errors here.
+func TestParserPanics(t *testing.T) {
+	for _, text := range []string{"A=0`((((((((0/0; A 00000000"} {
+		s := ParseAt(text, Bash, home)
+		if s.Err == nil || len(s.Unknown) == 0 {
+			t.Errorf("%q: no error", text)
+		}
+	}
+	s := &Script{Text: "x"}
+	s.readOrGiveUp(func() { panic("x") })
+	if s.Err == nil || len(s.Unknown) != 1 {
+		t.Errorf("a reading that gave up: %v, %v", s.Err, s.Unknown)
+	}
+}
+
 func TestTooManyCommands(t *testing.T) {
 	for _, last := range []string{"rm -rf /", "(rm -rf /)", "if x; then rm -rf /; fi", "{ rm -rf /; } > y"} {
 		s := Parse(strings.Repeat("a\n", maxCalls)+last, Bash)

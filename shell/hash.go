@@ -51,7 +51,7 @@ func parseHashed(text string, d Dialect, hashes []int) (stmts []*syntax.Stmt, ha
 		return nil, false, &textError{strings.IndexByte(text, hashByte), "a control byte beside a # in a word"}
 	}
 	wrong := hashes
-	f, err := syntax.NewParser(syntax.Variant(variant(d)), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+	f, err := parseWith(syntax.NewParser(syntax.Variant(variant(d)), syntax.KeepComments(true)), text)
 	if err == nil {
 		if wrong = commentsAt(f, hashes); len(wrong) == 0 {
 			return f.Stmts, false, nil
@@ -63,7 +63,7 @@ func parseHashed(text string, d Dialect, hashes []int) (stmts []*syntax.Stmt, ha
 		for _, i := range wrong {
 			b[i] = hashByte
 		}
-		g, err2 := syntax.NewParser(syntax.Variant(variant(d)), syntax.KeepComments(true)).Parse(strings.NewReader(string(b)), "")
+		g, err2 := parseWith(syntax.NewParser(syntax.Variant(variant(d)), syntax.KeepComments(true)), string(b))
 		if err2 != nil {
 			if f == nil {
 				return nil, false, err2

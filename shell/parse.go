@@ -46,7 +46,7 @@ func parseOnce(text string, d Dialect) (stmts []*syntax.Stmt, hashed bool, err e
 	if p == nil {
 		p = syntax.NewParser(syntax.Variant(variant(d)))
 	}
-	f, err := p.Parse(strings.NewReader(text), "")
+	f, err := parseWith(p, text)
 	parsers[d].Put(p)
 	if f == nil {
 		return nil, false, err
@@ -54,8 +54,24 @@ func parseOnce(text string, d Dialect) (stmts []*syntax.Stmt, hashed bool, err e
 	return f.Stmts, false, err
 }
 
+// parseWith runs the parser. A panic in it becomes a syntax error at the
+// beginning: the text counts as not read.
+func parseWith(p *syntax.Parser, text string) (f *syntax.File, err error) {
+	defer func() {
+		if recover() != nil {
+			f, err = nil, &textError{0, "the parser gave up on it"}
+		}
+	}()
+	return p.Parse(strings.NewReader(text), "")
+}
+
 // parseWord parses a text as the inside of double quotes.
-func parseWord(text string, d Dialect) (*syntax.Word, error) {
+func parseWord(text string, d Dialect) (w *syntax.Word, err error) {
+	defer func() {
+		if recover() != nil {
+			w, err = nil, &textError{0, "the parser gave up on it"}
+		}
+	}()
 	return syntax.NewParser(syntax.Variant(variant(d))).Document(strings.NewReader(text))
 }
 
@@ -100,7 +116,7 @@ func parseText(text string, d Dialect) ([]piece, *textError) {
 // missing closers, and returns the longer reading.
 func recovered(text string, d Dialect, have []*syntax.Stmt) []*syntax.Stmt {
 	p := syntax.NewParser(syntax.Variant(variant(d)), syntax.RecoverErrors(50))
-	f, _ := p.Parse(strings.NewReader(text), "")
+	f, _ := parseWith(p, text)
 	if f != nil && len(f.Stmts) > len(have) {
 		return f.Stmts
 	}

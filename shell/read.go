@@ -25,9 +25,23 @@ func parseIn(text string, d Dialect, at Where, sc *scope) *Script {
 		s.Unknown = append(s.Unknown, Unknown{Span{0, 0}, "nested too deeply to be read"})
 		return s
 	}
-	w.read(text, d, mapping{}, true)
+	s.readOrGiveUp(func() { w.read(text, d, mapping{}, true) })
 	s.indexLines()
 	return s
+}
+
+// readOrGiveUp runs a reading. Should it panic, the text is listed as unknown:
+// no input ends the program, and none becomes harmless by an error of ours.
+func (s *Script) readOrGiveUp(read func()) {
+	defer func() {
+		if recover() != nil {
+			s.Unknown = append(s.Unknown, Unknown{Span{0, len(s.Text)}, "could not be read"})
+			if s.Err == nil {
+				s.Err = &SyntaxError{Pos{Line: 1, Column: 1}, "could not be read"}
+			}
+		}
+	}()
+	read()
 }
 
 // noteControlBytes lists bytes that shells treat each in its own way: bash
@@ -62,14 +76,16 @@ func FromArgv(argv []string, at Where) *Script {
 	}
 	s.Text = text.String()
 	w := &walker{r: &reader{s: s}, sc: &scope{dir: at.Cwd}, text: s.Text}
-	if i := w.emit(Call{Words: words, Span: Span{0, len(s.Text)}}); i >= 0 && len(words) > 0 {
-		c := s.Calls[i]
-		if name := commandName(&c); name != "" {
-			if sp, ok := lookupCarrier(name); ok && !builtinOnly(name) {
-				w.carry(i, c, sp)
+	s.readOrGiveUp(func() {
+		if i := w.emit(Call{Words: words, Span: Span{0, len(s.Text)}}); i >= 0 && len(words) > 0 {
+			c := s.Calls[i]
+			if name := commandName(&c); name != "" {
+				if sp, ok := lookupCarrier(name); ok && !builtinOnly(name) {
+					w.carry(i, c, sp)
+				}
 			}
 		}
-	}
+	})
 	s.indexLines()
 	return s
 }

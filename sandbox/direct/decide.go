@@ -226,6 +226,10 @@ var fullGaps = []struct {
 		"unix sockets are allowed: every socket that the user can open is reachable, those of daemons too", "name single sockets as writable paths instead",
 	},
 	{
+		sandbox.UnixSockets, func(_ int, p sandbox.Profile, _ bool) bool { return !p.UnixAllow },
+		"sockets that exist are covered; one that a daemon makes elsewhere while the command runs can be connected to", "--tier landlock makes no unix sockets",
+	},
+	{
 		sandbox.ProcessesHidden, func(_ int, _ sandbox.Profile, noProc bool) bool { return noProc },
 		"/proc cannot be mounted here: the names and command lines of processes outside are visible", "a host or container that does not mask /proc",
 	},

@@ -94,10 +94,10 @@ func TestDecideFull(t *testing.T) {
 		noProc bool
 		gaps   []sandbox.Control // all of them
 	}{
-		{"off", newestABI, sandbox.Profile{}, false, []sandbox.Control{sandbox.HooksProtected}},
-		{"protected", newestABI, sandbox.Profile{Protect: []string{"/ws/.git/hooks"}}, false, nil},
-		{"on", newestABI, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.HostNetwork, sandbox.HooksProtected}},
-		{"on, old", 5, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.HostNetwork, sandbox.AbstractSockets, sandbox.HooksProtected}},
+		{"off", newestABI, sandbox.Profile{}, false, []sandbox.Control{sandbox.UnixSockets, sandbox.HooksProtected}},
+		{"protected", newestABI, sandbox.Profile{Protect: []string{"/ws/.git/hooks"}}, false, []sandbox.Control{sandbox.UnixSockets}},
+		{"on", newestABI, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.HostNetwork, sandbox.UnixSockets, sandbox.HooksProtected}},
+		{"on, old", 5, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.HostNetwork, sandbox.AbstractSockets, sandbox.UnixSockets, sandbox.HooksProtected}},
 		{"no proc", newestABI, sandbox.Profile{UnixAllow: true}, true, []sandbox.Control{sandbox.UnixSockets, sandbox.ProcessesHidden, sandbox.HooksProtected}},
 	} {
 		d := decideFull(tt.abi, tt.p, tt.noProc)
