@@ -229,4 +229,8 @@ type Result struct {
 	Enforced  []Control     `json:"enforced"`
 	Gaps      []Gap         `json:"gaps,omitempty"`
 	Identity  *Identity     `json:"identity,omitempty"`
+	// Denials are the acts that were refused, as far as they were watched: those on
+	// the network always, others with Profile.Explain.
+	Denials       []Denial `json:"denials,omitempty"`
+	DenialsBeyond int      `json:"denials_beyond,omitempty"` // further ones that are not listed
 }
