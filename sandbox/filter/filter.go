@@ -2,10 +2,9 @@
 // programs made of it for amd64 and arm64.
 //
 // The table (table.go) is commented data. The nested module in gen compiles it
-// at go generate time: libseccomp gives the numbers and compiles the rules on
-// arguments, a search tree (gen/triage.go) decides what the number alone
-// decides. What is shipped is the result, so the programs that load it need no
-// C library. There are three, which Load puts behind one another:
+// at go generate time; libseccomp gives the numbers (decision 6). What is
+// shipped is the result, so the programs that load it need no C library. There
+// are three, which Load puts behind one another:
 //
 //	base    always
 //	nounix  no socket of the unix family; socketpair works
@@ -52,13 +51,15 @@ type Rule struct {
 	Why    string
 }
 
-// Cond compares one argument. Arguments that the kernel reads as int are
-// compared under a mask of the low 32 bits: a caller can put anything above.
+// Cond compares the low 32 bits of one argument. The kernel reads every argument
+// in this table as a number of at most 32 bits, or looks at no bit above them
+// (clone): a caller can put anything there.
 type Cond struct {
 	Arg   uint
 	Op    Op
-	Mask  uint64 // of Masked
-	Value uint64
+	Mask  uint32 // of Masked and AnyBit
+	Value uint32 // of the others
+	Last  uint32 // of Within
 }
 
 // Op is a comparison.
@@ -67,14 +68,17 @@ type Op uint8
 // The comparisons that the table uses.
 const (
 	Masked  Op = iota // argument & Mask == Value
-	Greater           // argument > Value, over all 64 bits
-	Differs           // argument != Value, over all 64 bits
+	AnyBit            // argument & Mask != 0
+	Greater           // argument > Value
+	Differs           // argument != Value
+	Within            // Value <= argument <= Last
 )
 
-const low32 = 0xffffffff
-
-func masked(arg uint, mask, value uint64) Cond { return Cond{arg, Masked, mask, value} }
-func is(arg uint, value uint64) Cond           { return Cond{arg, Masked, low32, value} }
-func has(arg uint, bits uint64) Cond           { return Cond{arg, Masked, bits, bits} }
-func above(arg uint, value uint64) Cond        { return Cond{Arg: arg, Op: Greater, Value: value} }
-func differs(arg uint, value uint64) Cond      { return Cond{Arg: arg, Op: Differs, Value: value} }
+func masked(arg uint, mask, value uint32) Cond { return Cond{Arg: arg, Op: Masked, Mask: mask, Value: value} }
+func is(arg uint, value uint32) Cond           { return masked(arg, ^uint32(0), value) }
+func hasAny(arg uint, bits uint32) Cond        { return Cond{Arg: arg, Op: AnyBit, Mask: bits} }
+func above(arg uint, value uint32) Cond        { return Cond{Arg: arg, Op: Greater, Value: value} }
+func differs(arg uint, value uint32) Cond      { return Cond{Arg: arg, Op: Differs, Value: value} }
+func within(arg uint, first, last uint32) Cond {
+	return Cond{Arg: arg, Op: Within, Value: first, Last: last}
+}

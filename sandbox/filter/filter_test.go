@@ -29,33 +29,41 @@ func code(a Answer) uint32 {
 	return retErrno | errnos[a]
 }
 
-// judge says what the table may answer: the oracle for the compiled programs.
-// Where several rows hold, libseccomp chooses the order.
-func judge(rules []Rule, name string, args [6]uint64, fallback uint32) []uint32 {
-	var answers []uint32
+// judge says what the table answers: the oracle for the compiled programs.
+func judge(rules []Rule, name string, args [6]uint64, fallback uint32) uint32 {
 	for _, r := range rules {
 		if slices.Contains(strings.Fields(r.Calls), name) && holds(r.When, args) {
-			answers = append(answers, code(r.Answer))
+			return code(r.Answer)
 		}
 	}
-	if answers == nil {
-		return []uint32{fallback}
-	}
-	return answers
+	return fallback
 }
 
 func holds(when []Cond, args [6]uint64) bool {
 	for _, c := range when {
-		v := args[c.Arg]
-		if c.Op == Masked && v&c.Mask != c.Value || c.Op == Greater && v <= c.Value || c.Op == Differs && v == c.Value {
+		v := uint32(args[c.Arg])
+		var ok bool
+		switch c.Op {
+		case Masked:
+			ok = v&c.Mask == c.Value
+		case AnyBit:
+			ok = v&c.Mask != 0
+		case Greater:
+			ok = v > c.Value
+		case Differs:
+			ok = v != c.Value
+		case Within:
+			ok = c.Value <= v && v <= c.Last
+		}
+		if !ok {
 			return false
 		}
 	}
 	return true
 }
 
-func wantBase(name string, args [6]uint64) []uint32 {
-	if first := judge(Calls(), name, args, retErrno|enosys); first[0] != retAllow {
+func wantBase(name string, args [6]uint64) uint32 {
+	if first := judge(Calls(), name, args, retErrno|enosys); first != retAllow {
 		return first
 	}
 	return judge(Args(), name, args, retAllow)
@@ -65,7 +73,7 @@ func wantBase(name string, args [6]uint64) []uint32 {
 // in the half that the kernel ignores.
 func samples(r *rand.Rand) [6]uint64 {
 	values := []uint64{
-		0, 1, 2, 3, 10, 15, 16, 17, 40, 0x11, 0x80000, 0x20000, 0x10000000, 0x02000000, 0x40000000, 0x5412, 0x541c, 0o4755, 0o2755, 0o6000, 0o644,
+		0, 1, 2, 3, 9, 10, 11, 15, 16, 17, 40, 0x11, 0x80000, 0x20000, 0x10000000, 0x02000000, 0x40000000, 0x5412, 0x541c, 0o4755, 0o2755, 0o6000, 0o644,
 		0o100644, 0o20644, 0o60644, 0o10644, 0o100, 0o20000000, 0o101, 0x800, 0x80003,
 	}
 	var args [6]uint64
@@ -86,13 +94,13 @@ func TestProgramsSayWhatTheTableSays(t *testing.T) {
 			for range 200 {
 				args := samples(r)
 				d := data{nr, m.arch, args}
-				if got, want := run(t, base, d), wantBase(name, args); !slices.Contains(want, got) {
+				if got, want := run(t, base, d), wantBase(name, args); got != want {
 					t.Fatalf("%s %s %x: got %#x, want %#x", m.name, name, args, got, want)
 				}
-				if got, want := run(t, nounix, d), judge(NoUnixRules(), name, args, retAllow); !slices.Contains(want, got) {
+				if got, want := run(t, nounix, d), judge(NoUnixRules(), name, args, retAllow); got != want {
 					t.Fatalf("%s nounix %s %x: got %#x, want %#x", m.name, name, args, got, want)
 				}
-				if got, want := run(t, nonet, d), judge(NoNetRules(), name, args, retAllow); !slices.Contains(want, got) {
+				if got, want := run(t, nonet, d), judge(NoNetRules(), name, args, retAllow); got != want {
 					t.Fatalf("%s nonet %s %x: got %#x, want %#x", m.name, name, args, got, want)
 				}
 			}
@@ -184,8 +192,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// The shipped programs are what the pinned libseccomp makes of the table. With
-// another version the bytes may differ, and the tests above judge the meaning.
+// The shipped programs are what the generator makes of the table.
 func TestGeneratedProgramsAreCurrent(t *testing.T) {
 	out := t.TempDir()
 	cmd := exec.Command("go", "-C", "gen", "run", ".", "-out", out)
@@ -195,12 +202,6 @@ func TestGeneratedProgramsAreCurrent(t *testing.T) {
 			t.Fatalf("compile the table: %v\n%s", err, text)
 		}
 		t.Skipf("cannot compile the table here (needs cgo and libseccomp-dev): %v\n%s", err, text)
-	}
-	version := exec.Command("go", "-C", "gen", "run", ".", "-version")
-	version.Env = cmd.Env
-	text, err := version.Output()
-	if err != nil {
-		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(out, "*.bpf"))
 	if err != nil || len(files) != 6 {
@@ -218,12 +219,6 @@ func TestGeneratedProgramsAreCurrent(t *testing.T) {
 		if bytes.Equal(fresh, shipped) {
 			continue
 		}
-		if v := strings.TrimSpace(string(text)); v != pinnedLibseccomp {
-			t.Logf("%s differs: compiled by libseccomp %s instead of %s", filepath.Base(f), v, pinnedLibseccomp)
-			continue
-		}
 		t.Errorf("%s is not what the table says: run go generate ./sandbox/filter", filepath.Base(f))
 	}
 }
-
-const pinnedLibseccomp = "2.5.4"

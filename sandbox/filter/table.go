@@ -115,8 +115,10 @@ func Calls() []Rule {
 }
 
 const (
-	setUID = 0o4000
-	setGID = 0o2000
+	// CLONE_NEWTIME is not among them: it shares its bit with the exit signal of
+	// clone, and exists for clone3 and unshare only.
+	newNamespace = 0x7e020000 // CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
+	setID        = 0o6000     // S_ISUID, S_ISGID
 
 	openCreate  = 0o100      // O_CREAT
 	openTemp    = 0o20000000 // the bit of O_TMPFILE that is not O_DIRECTORY
@@ -142,62 +144,38 @@ const (
 		"and is refused too (new directories still inherit it from their parent)"
 	whySetIDOpen = whySetID + "; the mode counts only when a file is made, otherwise it is whatever was in the register"
 	whyDevice    = "a device node is a door to hardware"
+	whyOldFamily = "old protocols nobody uses: kernel surface"
+	whyRaw       = "forges packets"
 )
 
-// Args refuses some arguments of calls that Calls allows.
+// Args refuses some arguments of calls that Calls allows. The first row whose
+// conditions hold answers.
 func Args() []Rule {
-	rules := []Rule{
+	return []Rule{
 		{Calls: "prlimit64", When: []Cond{differs(0, 0)}, Answer: NotPermitted, Why: "changes limits of another process; Landlock does not cover it"},
 		{Calls: "ioctl", When: []Cond{is(1, tiocsti)}, Answer: NotPermitted, Why: "types into the terminal (CVE-2017-5226, and CVE-2019-10063 for the mask)"},
 		{Calls: "ioctl", When: []Cond{is(1, tioclinux)}, Answer: NotPermitted, Why: "pastes into a console"},
-		{Calls: "pidfd_open", When: []Cond{has(1, pidfdThread)}, Answer: Invalid, Why: "a handle on a single thread passes the rules that protect the starter's thread (package direct)"},
+		{Calls: "pidfd_open", When: []Cond{hasAny(1, pidfdThread)}, Answer: Invalid, Why: "a handle on a single thread passes the rules that protect the starter's thread (package direct)"},
 		{Calls: "fcntl", When: []Cond{is(1, setOwnerEx)}, Answer: Invalid, Why: "sends a signal of choice to a single thread, see pidfd_open"},
+		{Calls: "clone", When: []Cond{hasAny(0, newNamespace)}, Answer: NotPermitted, Why: "makes a namespace, see unshare"},
+
+		{Calls: "chmod fchmod creat mkdir mknod", When: []Cond{hasAny(1, setID)}, Answer: NotPermitted, Why: whySetID},
+		{Calls: "fchmodat mkdirat mknodat", When: []Cond{hasAny(2, setID)}, Answer: NotPermitted, Why: whySetID},
+		{Calls: "open", When: []Cond{hasAny(1, openCreate|openTemp), hasAny(2, setID)}, Answer: NotPermitted, Why: whySetIDOpen},
+		{Calls: "openat", When: []Cond{hasAny(2, openCreate|openTemp), hasAny(3, setID)}, Answer: NotPermitted, Why: whySetIDOpen},
+		{Calls: "mknod", When: []Cond{masked(1, formatMask, formatChar)}, Answer: NotPermitted, Why: whyDevice},
+		{Calls: "mknod", When: []Cond{masked(1, formatMask, formatBlock)}, Answer: NotPermitted, Why: whyDevice},
+		{Calls: "mknodat", When: []Cond{masked(2, formatMask, formatChar)}, Answer: NotPermitted, Why: whyDevice},
+		{Calls: "mknodat", When: []Cond{masked(2, formatMask, formatBlock)}, Answer: NotPermitted, Why: whyDevice},
+
 		{Calls: "socketpair", When: []Cond{above(0, familyUnix)}, Answer: FamilyUnsupported, Why: "only the unix family has pairs that programs use"},
 		{Calls: "socket", When: []Cond{above(0, familyLink)}, Answer: FamilyUnsupported, Why: "vsock, packet, alg and the rest: kernel surface, or a road to the host"},
+		{Calls: "socket", When: []Cond{within(0, familyIP4+1, familyIP6-1)}, Answer: FamilyUnsupported, Why: whyOldFamily},
+		{Calls: "socket", When: []Cond{within(0, familyIP6+1, familyLink-1)}, Answer: FamilyUnsupported, Why: whyOldFamily},
 		{Calls: "socket", When: []Cond{is(0, familyLink), above(2, 0)}, Answer: FamilyUnsupported, Why: "of netlink only the routing protocol, which lists interfaces"},
+		{Calls: "socket", When: []Cond{masked(1, typeMask, typeRaw), within(0, familyIP4, familyIP6)}, Answer: NotPermitted, Why: whyRaw},
+		{Calls: "socket", When: []Cond{masked(1, typeMask, typePacket), within(0, familyIP4, familyIP6)}, Answer: NotPermitted, Why: whyRaw},
 	}
-	for flag := uint64(0x20000); flag != 0; flag = nextNamespace(flag) {
-		rules = append(rules, Rule{Calls: "clone", When: []Cond{has(0, flag)}, Answer: NotPermitted, Why: "makes a namespace, see unshare"})
-	}
-	for _, bit := range []uint64{setUID, setGID} {
-		rules = append(rules,
-			Rule{Calls: "chmod fchmod creat", When: []Cond{has(1, bit)}, Answer: NotPermitted, Why: whySetID},
-			Rule{Calls: "fchmodat", When: []Cond{has(2, bit)}, Answer: NotPermitted, Why: whySetID},
-			Rule{Calls: "mknod mkdir", When: []Cond{has(1, bit)}, Answer: NotPermitted, Why: whySetID},
-			Rule{Calls: "mknodat mkdirat", When: []Cond{has(2, bit)}, Answer: NotPermitted, Why: whySetID})
-		for _, create := range []uint64{openCreate, openTemp} {
-			rules = append(rules,
-				Rule{Calls: "open", When: []Cond{has(1, create), has(2, bit)}, Answer: NotPermitted, Why: whySetIDOpen},
-				Rule{Calls: "openat", When: []Cond{has(2, create), has(3, bit)}, Answer: NotPermitted, Why: whySetIDOpen})
-		}
-	}
-	for _, format := range []uint64{formatChar, formatBlock} {
-		rules = append(rules,
-			Rule{Calls: "mknod", When: []Cond{masked(1, formatMask, format)}, Answer: NotPermitted, Why: whyDevice},
-			Rule{Calls: "mknodat", When: []Cond{masked(2, formatMask, format)}, Answer: NotPermitted, Why: whyDevice})
-	}
-	for _, group := range [][2]uint64{{low32, 3}, {low32 &^ 3, 4}, {low32 &^ 1, 8}, {low32, 11}, {low32 &^ 3, 12}} {
-		rules = append(rules, Rule{Calls: "socket", When: []Cond{masked(0, group[0], group[1])}, Answer: FamilyUnsupported, Why: "old protocols nobody uses (3 to 9, 11 to 15): kernel surface"})
-	}
-	for _, family := range []uint64{familyIP4, familyIP6} {
-		for _, kind := range []uint64{typeRaw, typePacket} {
-			rules = append(rules, Rule{Calls: "socket", When: []Cond{is(0, family), masked(1, typeMask, kind)}, Answer: NotPermitted, Why: "forges packets"})
-		}
-	}
-	return rules
-}
-
-// nextNamespace steps through CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER,
-// NEWPID, NEWNET. CLONE_NEWTIME shares its bit with the exit signal of clone
-// and exists for clone3 and unshare only.
-func nextNamespace(flag uint64) uint64 {
-	switch flag {
-	case 0x20000:
-		return 0x2000000
-	case 0x40000000:
-		return 0
-	}
-	return flag << 1
 }
 
 // NoUnixRules is the program nounix.
@@ -214,9 +192,4 @@ func NoNetRules() []Rule {
 	return []Rule{
 		{Calls: "socket", When: []Cond{above(0, familyUnix)}, Answer: NotPermitted, Why: "the network is off; Landlock would leave UDP, fast open and multipath TCP"},
 	}
-}
-
-// ShieldedCalls are those that ThreadShield looks at.
-func ShieldedCalls() []Rule {
-	return []Rule{{Calls: "kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo", Answer: NotPermitted, Why: "signals aimed at the thread of the starter"}}
 }
