@@ -25,6 +25,18 @@ needed=(
 	"bubblewrap|make bench compares with it|command -v bwrap"
 	"procps|probes: ps, kill|command -v ps"
 	"passwd|tests as an ordinary user: useradd|command -v useradd || test -x /usr/sbin/useradd"
+	"docker.io|tests of the backend docker; make bench compares with it|command -v dockerd && command -v docker"
+	"docker-registry|tests: an image is pulled|command -v docker-registry"
+	"iptables|the bridge of the tests' dockerd|command -v iptables"
+	"iproute2|the network namespace of the tests' dockerd|command -v ip"
+	"podman|tests of the backend podman|command -v podman"
+	"netavark|networks of podman|test -x /usr/lib/podman/netavark"
+	"aardvark-dns|networks of podman|test -x /usr/lib/podman/aardvark-dns"
+	"uidmap|podman as an ordinary user|command -v newuidmap"
+	"fuse-overlayfs|podman as an ordinary user|command -v fuse-overlayfs"
+	"slirp4netns|podman as an ordinary user|command -v slirp4netns"
+	"runc|containers of all engines|command -v runc"
+	"containerd|tests of the backend containerd|command -v containerd"
 	"util-linux|tests: setpriv, script, unshare|command -v setpriv && command -v script"
 )
 
