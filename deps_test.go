@@ -50,6 +50,10 @@ var rooms = []room{
 		why: "one reader and writer of the file; it knows keys, not what they are used for",
 	},
 	{
+		dir: "netrules", pure: true, light: true,
+		why: "proxy, connect broker and resolver ask one judge, and its answer depends on what they tell it alone",
+	},
+	{
 		dir: "sandbox", light: true,
 		why: "it is the contract: a backend imports it, so it can import no backend and no library of one",
 	},
