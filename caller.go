@@ -76,6 +76,9 @@ func (e *Engine) protected(bases []privateBase) []string {
 	for _, base := range bases {
 		dirs = append(dirs, base.path)
 	}
+	if audit := e.options.Audit; audit != "" { // by both names: no link on the way may lie in a workspace
+		dirs = append(dirs, filepath.Clean(audit), realPath(audit))
+	}
 	return dirs
 }
 
@@ -180,8 +183,27 @@ func (e *Engine) profile(workspace, home string, who *sandbox.Identity) (sandbox
 	if p.Read, err = resolvePaths("allow-read", o.Read); err != nil {
 		return p, err
 	}
-	p.Hide, err = resolvePaths("hide", o.Hide)
-	return p, err
+	if p.Hide, err = resolvePaths("hide", o.Hide); err != nil {
+		return p, err
+	}
+	return p, e.hideAudit(&p)
+}
+
+// hideAudit keeps the audit file from being read.
+func (e *Engine) hideAudit(p *sandbox.Profile) error {
+	if e.options.Audit == "" {
+		return nil
+	}
+	file := realPath(e.options.Audit)
+	for i, dir := range p.Read {
+		if within(file, dir) {
+			return &PathError{Option: "allow-read", Path: e.options.Read[i], Why: "the audit file is there (" + file + ")"}
+		}
+	}
+	if _, err := os.Lstat(file); err == nil { // a plan is made without opening it
+		p.Hide = append(p.Hide, file)
+	}
+	return nil
 }
 
 // hides reports whether a credential file in the home directory exists and is

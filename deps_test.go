@@ -113,7 +113,7 @@ var rooms = []room{
 }
 
 // testModules may be imported by tests of any room, and by nothing that ships.
-var testModules = []string{"github.com/rogpeppe/go-internal", "github.com/google/go-cmp", sysModule}
+var testModules = []string{"github.com/rogpeppe/go-internal", "github.com/google/go-cmp", "github.com/santhosh-tekuri/jsonschema", sysModule}
 
 // noTestImport lists pairs of rooms that stay apart even in tests.
 var noTestImport = []struct{ from, to, why string }{

@@ -23,3 +23,15 @@ func lockShared(f *os.File) error {
 		}
 	}
 }
+
+// lockWriting tries for the lock of one write and does not wait.
+func lockWriting(f *os.File) bool { return lockAlone(f) }
+
+// unlock lets the next one in; closing the file does so too.
+func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
+// noWait keeps an open from waiting for the other end of a pipe.
+const noWait = syscall.O_NONBLOCK
+
+// ownerModes says that modes of files keep others out here.
+const ownerModes = true

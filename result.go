@@ -3,8 +3,11 @@ package sbx
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sbx-run/sbx/guard"
 	"github.com/sbx-run/sbx/sandbox"
@@ -12,12 +15,16 @@ import (
 
 // Record is what sbx itself knows about a run, whatever the backend.
 type Record struct {
+	Schema     int               `json:"schema"` // of docs/result.schema.json
+	ID         string            `json:"id"`     // of this run, random
+	Started    time.Time         `json:"started"`
 	Version    string            `json:"sbx_version"`
 	Workspace  string            `json:"workspace,omitempty"`
 	Network    string            `json:"network"`
 	Required   []sandbox.Control `json:"required"`
-	Tags       []string          `json:"tags"`  // sorted
-	Guard      string            `json:"guard"` // "block" until the command was read
+	Tags       []string          `json:"tags"`     // sorted
+	Guard      string            `json:"guard"`    // "block" until the command was read
+	Programs   []string          `json:"programs"` // names of what the command calls
 	Findings   int               `json:"findings"`
 	Violations []violationJSON   `json:"violations,omitempty"`
 	Allowed    []guard.Use       `json:"allowed_by_configuration,omitempty"`
@@ -26,6 +33,8 @@ type Record struct {
 	Removed    []string          `json:"removed_env"`          // names only
 	Unenforced []string          `json:"unenforced,omitempty"` // asked for, and not given
 	Error      string            `json:"error,omitempty"`
+	AuditError string            `json:"audit_error,omitempty"` // the run is not in the audit file, and why
+	plainError string            // Error, without words of the command
 	// NewGaps says that this set of gaps was not seen before in this workspace.
 	NewGaps bool `json:"-"`
 }
@@ -35,6 +44,10 @@ type Result struct {
 	sandbox.Result
 	Record
 }
+
+// ResultSchema is the number of the schema that a Result follows. It rises when
+// a field changes its meaning or goes; new fields come without.
+const ResultSchema = 1
 
 // Plan is what a run would do. It prints as one JSON object.
 type Plan struct {
@@ -50,11 +63,15 @@ func newResult(o Options) Result {
 	return Result{
 		Result: sandbox.Result{Backend: o.Backend, Enforced: []sandbox.Control{}},
 		Record: Record{
+			Schema: ResultSchema, ID: newID(), Started: time.Now().UTC(), Programs: []string{},
 			Version: Version(), Network: o.Network.String(), Required: required, Unenforced: o.Unenforced,
 			Tags: []string{}, Guard: "block", Removed: []string{},
 		},
 	}
 }
+
+// newID tells runs apart, also those of other hosts. It is no secret.
+func newID() string { return fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64()) }
 
 // NotStarted is the Result of a run that ended with err before an Engine had it.
 func NotStarted(o Options, err error) Result {
@@ -66,6 +83,7 @@ func NotStarted(o Options, err error) Result {
 func (r *Record) read(report Report, workspace string) {
 	r.Workspace = workspace
 	r.Tags, r.Guard, r.Findings = report.Tags.Names(), report.verdict(), report.findings()
+	r.Programs = report.programs()
 	r.Unread = report.Unread()
 	r.Allowed = report.AllAllowed()
 	r.Followed = report.followed(nil)
@@ -77,11 +95,13 @@ type job struct {
 	engine  *Engine
 	private *private
 	session *sharedSession
+	audit   *auditFile
 	command sandbox.Command
 	result  Result
 }
 
 func (j *job) close() {
+	j.audit.close()
 	if j.session != nil {
 		j.engine.sessions.put(j.session)
 	}
@@ -99,11 +119,8 @@ func (j *job) finish(err error) Result {
 	if r.Enforced == nil {
 		r.Enforced = []sandbox.Control{}
 	}
-	if r.Removed == nil {
-		r.Removed = []string{}
-	}
 	if err != nil {
-		r.Error = oneLine(err.Error())
+		r.Error, r.plainError = oneLine(err.Error()), wordless(err)
 		if r.Ending == "" {
 			r.Ending, r.ExitCode = endingOf(err)
 		}

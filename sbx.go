@@ -47,6 +47,11 @@ type Options struct {
 	// no control for. It stands in each Result, so that it is not taken for done.
 	Unenforced []string
 
+	// Audit is the absolute path of a file to which the Result of each run is
+	// appended as one line, without the words of the command. It must not lie
+	// where commands can write. Empty: none.
+	Audit string
+
 	// Supervisor says that this process exists for one run only: see
 	// sandbox.Profile. An embedding program leaves it false.
 	Supervisor bool
@@ -143,12 +148,16 @@ func CheckAllowing(req Request, w shell.Where, allow []guard.Allow) Report {
 // refuses it. A command that fails is a Result, not an error. With an error the
 // Result says how far it came: after all but sandbox.ErrLost nothing ran.
 func (e *Engine) Run(ctx context.Context, req Request) (Result, error) {
-	job, err := e.prepare(ctx, req)
+	job, err := e.prepareAudited(ctx, req)
 	defer job.close()
 	if err == nil {
 		job.result.Result, err = job.session.Run(ctx, job.command)
 	}
-	return job.finish(err), err
+	result := job.finish(err)
+	if aerr := job.audit.append(result); aerr != nil {
+		result.AuditError = oneLine(aerr.Error())
+	}
+	return result, err
 }
 
 // Plan says what Run would do, and runs nothing. It refuses what Run refuses.
@@ -160,6 +169,18 @@ func (e *Engine) Plan(ctx context.Context, req Request) (Plan, error) {
 		plan.Plan, err = job.session.Plan(job.command)
 	}
 	return plan, err
+}
+
+// prepareAudited is prepare, after the audit file was opened: also what is
+// refused stands in there.
+func (e *Engine) prepareAudited(ctx context.Context, req Request) (*job, error) {
+	audit, err := openAudit(e.options.Audit)
+	if err != nil {
+		return &job{engine: e, result: newResult(e.options)}, err
+	}
+	j, err := e.prepare(ctx, req)
+	j.audit = audit
+	return j, err
 }
 
 // prepare is the way from a request to a command that is ready to start. The
@@ -211,7 +232,7 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 	profile.Private = sandbox.Private{Temp: j.private.temp(), Cache: j.private.cache()}
 
 	clean := e.cleaned(req.Keep, home, who)
-	j.result.Removed = clean.removed
+	j.result.Removed = append([]string{}, clean.removed...)
 	env := environment(clean.kept, surroundings{
 		dir: dir, workspace: workspace, home: home, callerHome: e.home, private: profile.Private, identity: who,
 		goProxy: clean.goProxy, online: profile.Network == sandbox.NetworkHost, keep: clean.asked,

@@ -39,6 +39,7 @@ type Config struct {
 	AllowRead  []string `json:"allow_read,omitempty"`
 	Hide       []string `json:"hide,omitempty"`
 	GuardAllow []Allow  `json:"guard_allow,omitempty"` // sbx.guard.allow
+	Audit      string   `json:"audit,omitempty"`       // sbx.audit, absolute
 	// Unknown are the keys below "sbx" that nobody reads, e.g. "sbx.netwrok",
 	// in the order of the file. Keys elsewhere are Pepe's.
 	Unknown []string `json:"unknown,omitempty"`
@@ -171,6 +172,13 @@ func (c *Config) expandHome(home string) error {
 		if err := c.expand(list.key, list.paths, home, true); err != nil {
 			return err
 		}
+	}
+	if c.Audit != "" {
+		one := []string{c.Audit}
+		if err := c.expand("sbx.audit", one, home, false); err != nil {
+			return err
+		}
+		c.Audit = one[0]
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ const whole = `{
   "sbx": {
     "backend": "direct", "accept_gaps": ["stat-hidden"], "require": ["network-off"],
     "network": "off", "timeout": "1m30s",
-    "allow_write": ["/data", "~/out"], "allow_read": ["~"], "hide": ["/srv/keys"],
+    "allow_write": ["/data", "~/out"], "allow_read": ["~"], "hide": ["/srv/keys"], "audit": "/var/log/sbx",
     "netwrok": "off", "Network": "on"
   },
   "anything": 1
@@ -70,7 +70,8 @@ func TestParseWhole(t *testing.T) {
 	}
 	timeout := 90 * time.Second
 	want := Config{
-		Path: "/c.json", Found: true, Sandbox: "/opt/wrapper",
+		Audit: "/var/log/sbx",
+		Path:  "/c.json", Found: true, Sandbox: "/opt/wrapper",
 		References: []string{"A1", "B_2", "DEEP", "IN_A_KEY", "MODEL_KEY"},
 		VaultEnv:   []string{"OP_TOKEN"}, ExposeEnv: []string{"GH_TOKEN", "X"},
 		Backend: "direct", AcceptGaps: []string{"stat-hidden"}, Require: []string{"network-off"},
@@ -163,6 +164,9 @@ func TestParseRefuses(t *testing.T) {
 		{"backend empty", `{"sbx": {"backend": ""}}`, `config "/c.json": sbx.backend: want a word, have ""`},
 		{"gaps no list", `{"sbx": {"accept_gaps": "x"}}`, `config "/c.json": sbx.accept_gaps: want a list of words, have "x"`},
 		{"require with a number", `{"sbx": {"require": ["x", 1]}}`, `config "/c.json": sbx.require[1]: want a word, have 1`},
+		{"audit relative", `{"sbx": {"audit": "a"}}`, `config "/c.json": sbx.audit: want the path of a file that begins with "/" or "~/", have "a"`},
+		{"audit list", `{"sbx": {"audit": ["/a"]}}`, `config "/c.json": sbx.audit: want the path of a file that begins with "/" or "~/", have a list`},
+		{"audit directory", `{"sbx": {"audit": "/a/"}}`, `config "/c.json": sbx.audit: want the path of a file that begins with "/" or "~/", have "/a/"`},
 		{"hide relative", `{"sbx": {"hide": ["keys"]}}`, `config "/c.json": sbx.hide[0]: want a path that begins with "/" or "~/", have "keys"`},
 		{"hide of another's home", `{"sbx": {"hide": ["~bob"]}}`, `config "/c.json": sbx.hide[0]: want a path that begins with "/" or "~/", have "~bob"`},
 		{"allow_write no list", `{"sbx": {"allow_write": "/"}}`, `config "/c.json": sbx.allow_write: want a list of paths, have "/"`},
@@ -197,9 +201,9 @@ func TestLoad(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, path, `{"sbx": {"allow_write": ["~/out", "/x"], "hide": ["~"]}}`)
+	write(t, path, `{"sbx": {"allow_write": ["~/out", "/x"], "hide": ["~"], "audit": "~/audit"}}`)
 	c, err := Load(getenv)
-	if err != nil || !slices.Equal(c.AllowWrite, []string{filepath.Join(home, "out"), "/x"}) || !slices.Equal(c.Hide, []string{home}) {
+	if err != nil || c.Audit != filepath.Join(home, "audit") || !slices.Equal(c.AllowWrite, []string{filepath.Join(home, "out"), "/x"}) || !slices.Equal(c.Hide, []string{home}) {
 		t.Errorf("home directory: %+v, %v", c, err)
 	}
 	if _, err := Load(env("PEPE_CONFIG", path)); err == nil || !strings.Contains(err.Error(), `sbx.allow_write[0]: "~/out" needs HOME`) {

@@ -55,7 +55,7 @@ func (d *decoder) secrets(c *Config, value any) {
 	})
 }
 
-var sbxKeys = []string{"backend", "accept_gaps", "require", "network", "timeout", "allow_write", "allow_read", "hide", "guard"}
+var sbxKeys = []string{"backend", "accept_gaps", "require", "network", "timeout", "allow_write", "allow_read", "hide", "guard", "audit"}
 
 func (d *decoder) sbx(c *Config, value any) {
 	o, ok := d.object("sbx", value)
@@ -83,6 +83,8 @@ func (d *decoder) sbx(c *Config, value any) {
 			c.Hide = d.paths(full, value)
 		case "guard":
 			c.GuardAllow = d.guard(value)
+		case "audit":
+			c.Audit = d.file(full, value)
 		default:
 			return false
 		}
@@ -185,6 +187,18 @@ func (d *decoder) paths(key string, value any) []string {
 	return d.list(key, "path", `a path that begins with "/" or "~/"`, value, func(s string) bool {
 		return (filepath.IsAbs(s) || s == "~" || strings.HasPrefix(s, "~/")) && strings.IndexByte(s, 0) < 0
 	}, describe)
+}
+
+// file reads the path of one file.
+func (d *decoder) file(key string, value any) string {
+	if value == nil {
+		return ""
+	}
+	s, ok := value.(string)
+	if !ok || !filepath.IsAbs(s) && !strings.HasPrefix(s, "~/") || strings.IndexByte(s, 0) >= 0 || strings.HasSuffix(s, "/") {
+		d.fail(key, `want the path of a file that begins with "/" or "~/", have %s`, describe(value))
+	}
+	return s
 }
 
 // names reads names of variables. The message does not repeat a string: whoever

@@ -139,11 +139,12 @@ type Private struct {
 
 // Identity is the user a command runs as.
 type Identity struct {
-	UID, GID uint32
-	Groups   []uint32
-	Name     string // login name, may be empty
-	Home     string // home directory, may be empty
-	Why      string // one sentence for the result
+	UID    uint32   `json:"uid"`
+	GID    uint32   `json:"gid"`
+	Groups []uint32 `json:"groups"`
+	Name   string   `json:"name,omitempty"` // login name, may be empty
+	Home   string   `json:"home,omitempty"` // home directory, may be empty
+	Why    string   `json:"why,omitempty"`  // one sentence for the result
 }
 
 // Command is one program to run. Argv is executed as it is: no shell is added.
@@ -229,6 +230,8 @@ type Result struct {
 	Enforced  []Control     `json:"enforced"`
 	Gaps      []Gap         `json:"gaps,omitempty"`
 	Identity  *Identity     `json:"identity,omitempty"`
+	// BackendVersion is what the backend stands on, e.g. "landlock ABI 7, Linux 6.12.0".
+	BackendVersion string `json:"backend_version,omitempty"`
 	// Denials are the acts that were refused, as far as they were watched: those on
 	// the network always, others with Profile.Explain.
 	Denials       []Denial `json:"denials,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/config"
 	"github.com/sbx-run/sbx/sandbox"
 )
 
@@ -144,7 +145,7 @@ func (c *execCall) start(s *streams, err error, help string) int {
 	}
 	var result sbx.Result
 	if err != nil {
-		result = sbx.NotStarted(sbx.Options{}, err)
+		result = c.notStarted(s, sbx.Options{Audit: auditPath()}, err)
 	} else {
 		result, err = c.perform(s)
 	}
@@ -156,6 +157,9 @@ func (c *execCall) start(s *streams, err error, help string) int {
 	}
 	if werr := sink.write(result); werr != nil {
 		s.fail(werr) // the status stays the program's: it has run
+	}
+	if result.AuditError != "" && err == nil {
+		s.say("error", result.AuditError)
 	}
 	c.remark(s, result)
 	if result.Ending == sandbox.TimedOut {
@@ -193,16 +197,16 @@ func (c *execCall) remark(s *streams, r sbx.Result) {
 func (c *execCall) perform(s *streams) (sbx.Result, error) {
 	options, err := c.settings()
 	if err != nil {
-		return sbx.NotStarted(options, err), err
+		return c.notStarted(s, options, err), err
 	}
 	engine, err := sbx.New(options)
 	if err != nil {
-		return sbx.NotStarted(options, err), err
+		return c.notStarted(s, options, err), err
 	}
 	defer engine.Close()
 	if c.cwd != "" {
 		if c.request.Dir, err = fromHere(c.cwd); err != nil {
-			return sbx.NotStarted(options, err), err
+			return c.notStarted(s, options, err), err
 		}
 	}
 	c.request.Keep = c.env
@@ -210,7 +214,7 @@ func (c *execCall) perform(s *streams) (sbx.Result, error) {
 	c.request.Stdin, c.request.Stdout, c.request.Stderr = s.in, s.out, s.err
 	if c.dryRun {
 		if err := c.plan(s, engine); err != nil {
-			return sbx.NotStarted(options, err), err
+			return c.notStarted(s, options, err), err
 		}
 		return sbx.Result{}, nil
 	}
@@ -219,6 +223,27 @@ func (c *execCall) perform(s *streams) (sbx.Result, error) {
 	}
 	c.request.Signals = forwarded()
 	return engine.Run(context.Background(), c.request)
+}
+
+// notStarted is the result of a run that no engine had. It stands in the audit
+// file as every other.
+func (c *execCall) notStarted(s *streams, o sbx.Options, err error) sbx.Result {
+	result := sbx.NotStarted(o, err)
+	if c.dryRun {
+		return result
+	}
+	if aerr := sbx.Audit(o.Audit, result); aerr != nil {
+		result.AuditError = aerr.Error()
+		s.fail(aerr)
+	}
+	return result
+}
+
+// auditPath is the audit file of a call that was not understood. A
+// configuration that cannot be read names none.
+func auditPath() string {
+	file, _ := config.Load(os.Getenv)
+	return file.Audit
 }
 
 func (c *execCall) plan(s *streams, engine *sbx.Engine) error {

@@ -60,6 +60,7 @@ func build(dir string) error {
 	os.Setenv(binVar, dir)
 	scripts, err := filepath.Abs("../../testdata/scripts")
 	os.Setenv(scriptsVar, scripts)
+	os.Setenv(docsVar, filepath.Join(scripts, "../../docs"))
 	return err
 }
 
@@ -78,6 +79,7 @@ func TestScripts(t *testing.T) {
 			"await":   scriptAwait,
 			"chown":   scriptChown,
 			"refused": scriptRefused,
+			"schema":  scriptSchema,
 		},
 	})
 }
@@ -126,6 +128,7 @@ func TestScriptsAsUser(t *testing.T) {
 		{"mkdir", dir + "/tmp", dir + "/home"},
 		{"cp", self, dir + "/sbx.test"},
 		{"cp", "-r", os.Getenv(scriptsVar), dir + "/scripts"},
+		{"cp", "-r", os.Getenv(docsVar), dir + "/docs"},
 		{"chmod", "-R", "a+rX", dir},
 		{"chown", name, dir + "/tmp", dir + "/home"},
 	} {
@@ -141,7 +144,7 @@ func TestScriptsAsUser(t *testing.T) {
 	cmd.Dir = dir + "/tmp"
 	cmd.Env = []string{
 		"HOME=" + dir + "/home", "USER=" + name, "LOGNAME=" + name, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir + "/tmp",
-		rootVar + "=" + dir + "/tmp", binVar + "=" + os.Getenv(binVar), scriptsVar + "=" + dir + "/scripts", requireVar + "=" + os.Getenv(requireVar),
+		rootVar + "=" + dir + "/tmp", binVar + "=" + os.Getenv(binVar), scriptsVar + "=" + dir + "/scripts", docsVar + "=" + dir + "/docs", requireVar + "=" + os.Getenv(requireVar),
 	}
 	out, err := cmd.CombinedOutput()
 	t.Logf("as %s:\n%s", name, out)

@@ -23,6 +23,7 @@ func (c *execCall) settings() (sbx.Options, error) {
 	if err != nil {
 		return o, err
 	}
+	o.Audit = file.Audit
 	over, err := config.ReadOverrides(os.Getenv)
 	if err != nil {
 		return o, err

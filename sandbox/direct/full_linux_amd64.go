@@ -103,7 +103,7 @@ func (s *full) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, erro
 		Command: c, Dir: dirOf(s.profile, c), Supervisor: s.profile.Supervisor, Init: true,
 		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) { return s.spawn(c, path, files) },
 	})
-	result.Backend, result.Tier = Name, s.tier
+	result.Backend, result.Tier, result.BackendVersion = Name, s.tier, versionOf(s.abi)
 	result.Enforced, result.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
 	result.Identity = s.profile.Identity
 	return result, err

@@ -37,7 +37,7 @@ func (b *Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
 		} else {
 			d := decideFull(abi, sandbox.Profile{}, t.name == tierFullNoProc)
 			return sandbox.Capabilities{
-				Backend: Name, Tier: t.name, Version: "landlock ABI " + strconv.Itoa(abi), Enforced: d.enforced, Gaps: d.gaps,
+				Backend: Name, Tier: t.name, Version: versionOf(abi), Enforced: d.enforced, Gaps: d.gaps,
 			}, nil
 		}
 	}
@@ -59,7 +59,7 @@ func (b *Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
 		return sandbox.Capabilities{}, fmt.Errorf("probe landlock tier: %w: %w", err, sandbox.ErrUnavailable)
 	}
 	return sandbox.Capabilities{
-		Backend: Name, Tier: tierLandlock, Version: "landlock ABI " + strconv.Itoa(abi),
+		Backend: Name, Tier: tierLandlock, Version: versionOf(abi),
 		Enforced: s.decision.enforced, Gaps: s.decision.gaps,
 	}, nil
 }
@@ -115,4 +115,11 @@ func closing(fd int, err error) error {
 		err = unix.Close(fd)
 	}
 	return err
+}
+
+// versionOf is what the tiers stand on.
+func versionOf(abi int) string {
+	var u unix.Utsname
+	_ = unix.Uname(&u)
+	return "landlock ABI " + strconv.Itoa(abi) + ", Linux " + unix.ByteSliceToString(u.Release[:])
 }

@@ -362,7 +362,7 @@ func dirOf(p sandbox.Profile, c sandbox.Command) string {
 // Run starts the command and waits.
 func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	result, err := s.run(ctx, c)
-	result.Backend, result.Tier = Name, tierLandlock
+	result.Backend, result.Tier, result.BackendVersion = Name, tierLandlock, versionOf(s.abi)
 	result.Enforced, result.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
 	result.Identity = s.profile.Identity
 	return result, err
