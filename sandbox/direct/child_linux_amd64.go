@@ -24,7 +24,7 @@ func (s *session) job(ruleset int, c sandbox.Command) proc.Job {
 	return proc.Job{
 		Command: c, Dir: s.dir(c), Supervisor: s.profile.Supervisor,
 		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) {
-			pipes, err := spawn.NewPipes()
+			pipes, err := spawn.NewPipes(0)
 			if err != nil {
 				return proc.Spawned{}, err
 			}
@@ -88,7 +88,7 @@ func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c
 // drop for, see dropBounding.
 func planDropBounding(p *spawn.Plan) {
 	for c := range uintptr(unix.CAP_LAST_CAP + 1) {
-		p.Call("drop capability "+strconv.Itoa(int(c))+" from the bounding set", unix.SYS_PRCTL, []uintptr{unix.PR_CAPBSET_DROP, c}, spawn.IgnoreError)
+		p.Call("drop the bounding set of capabilities", unix.SYS_PRCTL, []uintptr{unix.PR_CAPBSET_DROP, c}, spawn.IgnoreError)
 	}
 }
 
@@ -163,7 +163,7 @@ func (s *session) tried(ruleset int) error {
 			return errors.New(a.name + ", unconfined: " + err.Error())
 		}
 	}
-	pipes, err := spawn.NewPipes()
+	pipes, err := spawn.NewPipes(0)
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func (s *full) spawn(c sandbox.Command, program string, files [3]uintptr) (proc.
 	if s.closed {
 		return proc.Spawned{}, errors.New("session is closed")
 	}
-	pipes, err := spawn.NewPipes()
+	pipes, err := spawn.NewPipes(s.pipeUses())
 	if err != nil {
 		return proc.Spawned{}, err
 	}
@@ -139,6 +139,13 @@ func (s *full) spawn(c sandbox.Command, program string, files [3]uintptr) (proc.
 		s.tidy(spots)
 	}
 	return proc.Spawned{PID: pid, Ended: ended, Release: release}, nil
+}
+
+func (s *full) pipeUses() int {
+	if s.profile.Identity != nil {
+		return spawn.WithInit | spawn.WithRelease
+	}
+	return spawn.WithInit
 }
 
 // tidy takes the mount points back that were made in the private temp directory.

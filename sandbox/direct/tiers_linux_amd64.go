@@ -34,7 +34,7 @@ func tryNamespaces(tier string) error {
 		return fmt.Errorf("open /dev/null: %w: %w", err, sandbox.ErrUnavailable)
 	}
 	defer unix.Close(null)
-	pipes, err := spawn.NewPipes()
+	pipes, err := spawn.NewPipes(spawn.WithInit)
 	if err != nil {
 		return err
 	}

@@ -74,11 +74,13 @@ const (
 	Within            // Value <= argument <= Last
 )
 
-func masked(arg uint, mask, value uint32) Cond { return Cond{Arg: arg, Op: Masked, Mask: mask, Value: value} }
-func is(arg uint, value uint32) Cond           { return masked(arg, ^uint32(0), value) }
-func hasAny(arg uint, bits uint32) Cond        { return Cond{Arg: arg, Op: AnyBit, Mask: bits} }
-func above(arg uint, value uint32) Cond        { return Cond{Arg: arg, Op: Greater, Value: value} }
-func differs(arg uint, value uint32) Cond      { return Cond{Arg: arg, Op: Differs, Value: value} }
+func masked(arg uint, mask, value uint32) Cond {
+	return Cond{Arg: arg, Op: Masked, Mask: mask, Value: value}
+}
+func is(arg uint, value uint32) Cond      { return masked(arg, ^uint32(0), value) }
+func hasAny(arg uint, bits uint32) Cond   { return Cond{Arg: arg, Op: AnyBit, Mask: bits} }
+func above(arg uint, value uint32) Cond   { return Cond{Arg: arg, Op: Greater, Value: value} }
+func differs(arg uint, value uint32) Cond { return Cond{Arg: arg, Op: Differs, Value: value} }
 func within(arg uint, first, last uint32) Cond {
 	return Cond{Arg: arg, Op: Within, Value: first, Last: last}
 }

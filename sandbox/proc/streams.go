@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
@@ -110,10 +111,11 @@ func (s *streams) openOutput(w io.Writer) (*os.File, error) {
 }
 
 func (s *streams) null(flag int) (*os.File, error) {
-	f, err := os.OpenFile(os.DevNull, flag, 0)
+	fd, err := syscall.Open(os.DevNull, flag|syscall.O_CLOEXEC, 0) // os.OpenFile asks the poller to watch it
 	if err != nil {
-		return nil, err
+		return nil, &os.PathError{Op: "open", Path: os.DevNull, Err: err}
 	}
+	f := os.NewFile(uintptr(fd), os.DevNull)
 	s.theirs = append(s.theirs, f)
 	return f, nil
 }

@@ -37,7 +37,7 @@ func BenchmarkStart(b *testing.B) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			for b.Loop() {
-				pipes, err := NewPipes()
+				pipes, err := NewPipes(0)
 				if err != nil {
 					b.Fatal(err)
 				}

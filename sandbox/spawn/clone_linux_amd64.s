@@ -1,29 +1,29 @@
 #include "textflag.h"
 
-// func rawClone(flags, stack uintptr, c *context) (pid, errno uintptr)
+// func rawClone(nr, a, b uintptr, c *context) (pid, errno uintptr)
 //
 // The child shares the parent's memory and has no g: it calls nothing, touches
 // only its own registers, the context and the table, and ends in execve or exit.
-TEXT ·rawClone(SB), NOSPLIT|NOFRAME, $0-40
-	MOVQ	flags+0(FP), DI
-	MOVQ	stack+8(FP), SI
-	MOVQ	c+16(FP), R12
+TEXT ·rawClone(SB), NOSPLIT|NOFRAME, $0-48
+	MOVQ	nr+0(FP), AX
+	MOVQ	a+8(FP), DI
+	MOVQ	b+16(FP), SI
+	MOVQ	c+24(FP), R12
 	XORL	DX, DX
 	XORL	R10, R10
 	XORL	R8, R8
-	MOVL	$56, AX			// clone
 	SYSCALL
 	TESTQ	AX, AX
 	JEQ	child
 	CMPQ	AX, $0xfffffffffffff001
 	JCC	failed
-	MOVQ	AX, pid+24(FP)
-	MOVQ	$0, errno+32(FP)
+	MOVQ	AX, pid+32(FP)
+	MOVQ	$0, errno+40(FP)
 	RET
 failed:
 	NEGQ	AX
-	MOVQ	$0, pid+24(FP)
-	MOVQ	AX, errno+32(FP)
+	MOVQ	$0, pid+32(FP)
+	MOVQ	AX, errno+40(FP)
 	RET
 
 child:

@@ -21,10 +21,23 @@ type Pipes struct {
 	errors, lifeline, status, begin int // the parent's ends
 }
 
-// NewPipes makes the pipes.
-func NewPipes() (*Pipes, error) {
+// Uses of pipes that not every plan has.
+const (
+	WithInit    = 1 << iota // Status, for ExecInit
+	WithRelease             // Go, for AwaitRelease
+)
+
+// NewPipes makes the pipes that a plan with these uses needs.
+func NewPipes(uses int) (*Pipes, error) {
 	p := &Pipes{-1, -1, -1, -1, -1, -1, -1, -1}
-	for _, ends := range [][2]*int{{&p.errors, &p.Errors}, {&p.Lifeline, &p.lifeline}, {&p.status, &p.Status}, {&p.Go, &p.begin}} {
+	wanted := [][2]*int{{&p.errors, &p.Errors}, {&p.Lifeline, &p.lifeline}}
+	if uses&WithInit != 0 {
+		wanted = append(wanted, [2]*int{&p.status, &p.Status})
+	}
+	if uses&WithRelease != 0 {
+		wanted = append(wanted, [2]*int{&p.Go, &p.begin})
+	}
+	for _, ends := range wanted {
 		var fds [2]int
 		if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 			p.Close()
@@ -42,7 +55,12 @@ func (p *Pipes) Release() error {
 }
 
 // ParentEnds lists the parent's ends, whose copies the child closes first.
-func (p *Pipes) ParentEnds() []int { return []int{p.lifeline, p.begin} }
+func (p *Pipes) ParentEnds() []int {
+	if p.begin < 0 {
+		return []int{p.lifeline}
+	}
+	return []int{p.lifeline, p.begin}
+}
 
 // started closes the child's ends: it has its own copies, or there is none.
 func (p *Pipes) started() { closeAll(&p.Errors, &p.Lifeline, &p.Status, &p.Go) }

@@ -216,12 +216,11 @@ func (p *Plan) Start(flags uintptr, pipes *Pipes) (pid int, err error) {
 	stack := make([]uint64, stackSize/8)
 	// On the heap, both: a goroutine's stack moves while the child uses them.
 	p.keep = append(p.keep, c, &stack[0])
-	top := (uintptr(unsafe.Pointer(&stack[0])) + stackSize - 64) &^ 15
 
 	var all, old [1]uint64
 	all[0] = ^uint64(0)
 	sigmask(&all, &old)
-	child, errno := rawClone(unix.CLONE_VM|flags|uintptr(unix.SIGCHLD), top, c)
+	child, errno := clone(flags, stack, c)
 	sigmask(&old, nil)
 	pipes.started()
 	if errno != 0 {

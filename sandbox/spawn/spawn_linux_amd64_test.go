@@ -22,7 +22,7 @@ const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWPID
 func run(t *testing.T, i *Init, stdout *os.File, tweak func(*Plan), argv ...string) (status unix.WaitStatus, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	pipes, err := NewPipes()
+	pipes, err := NewPipes(WithInit)
 	if err != nil {
 		return 0, err
 	}

@@ -81,10 +81,18 @@ const (
 	handlerQuiet = 1 // SIG_IGN
 )
 
-// Exec appends the last steps of a plan without pid 1: the handlers of Go are
-// taken away, because the child must not run them, then signals are let
-// through, and the command is executed. What the caller ignores stays ignored.
+// Exec appends the last steps of a plan without pid 1: signals are let through,
+// and the command is executed. What the caller ignores stays ignored.
 func (p *Plan) Exec(path string, argv, env []string) {
+	if !clearsHandlers() {
+		p.clearHandlers()
+	}
+	p.Call("let signals through", unix.SYS_RT_SIGPROCMASK, []uintptr{unix.SIG_SETMASK, Ptr(p, new(uint64)), 0, 8})
+	p.Call(StepExec, unix.SYS_EXECVE, []uintptr{p.Str(path), p.vector(argv), p.vector(env)})
+}
+
+// clearHandlers takes the handlers of Go away, which the child must not run.
+func (p *Plan) clearHandlers() {
 	none := Ptr(p, new(sigaction))
 	for sig := uintptr(1); sig <= signals; sig++ {
 		var have sigaction
@@ -94,6 +102,4 @@ func (p *Plan) Exec(path string, argv, env []string) {
 		}
 		p.Call("default action of signal "+strconv.Itoa(int(sig)), unix.SYS_RT_SIGACTION, []uintptr{sig, none, 0, 8})
 	}
-	p.Call("let signals through", unix.SYS_RT_SIGPROCMASK, []uintptr{unix.SIG_SETMASK, Ptr(p, new(uint64)), 0, 8})
-	p.Call(StepExec, unix.SYS_EXECVE, []uintptr{p.Str(path), p.vector(argv), p.vector(env)})
 }

@@ -1,0 +1,95 @@
+package spawn
+
+import (
+	"bytes"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A command without pid 1 must start with no handler of Go, with nothing
+// blocked, and with what the caller ignores, whether clone3 is there or not;
+// and a signal that arrives meanwhile must not run a handler of Go in the child.
+func TestExecHasNoHandlers(t *testing.T) {
+	signal.Ignore(unix.SIGUSR2)
+	defer signal.Reset(unix.SIGUSR2)
+	in := make(chan os.Signal, 1)
+	signal.Notify(in, unix.SIGWINCH)
+	defer signal.Stop(in)
+	if !clearsHandlers() {
+		t.Log("no clone3 here: only the other way is tried")
+	}
+	was := clone3.Load()
+	defer clone3.Store(was)
+	for _, way := range []int32{was, refused} {
+		clone3.Store(way)
+		stop := make(chan struct{})
+		go func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					_ = unix.Kill(0, unix.SIGWINCH) // to the group, the child among it
+					time.Sleep(20 * time.Microsecond)
+				}
+			}
+		}()
+		for range 100 {
+			out := output(t, "/bin/cat", "/proc/self/status")
+			for _, want := range []string{
+				"\nSigBlk:\t0000000000000000\n", "\nSigIgn:\t0000000000000800\n" /* SIGUSR2 */, "\nSigCgt:\t0000000000000000\n",
+			} {
+				if !strings.Contains(out, want) {
+					t.Fatalf("way %d: no %q in %s", way, want, out)
+				}
+			}
+		}
+		close(stop)
+	}
+}
+
+// output runs a command without pid 1.
+func output(t *testing.T, argv ...string) string {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	defer write.Close()
+	pipes, err := NewPipes(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipes.Close()
+	p := NewPlan()
+	p.Call("standard output", unix.SYS_DUP3, []uintptr{write.Fd(), 1, 0})
+	p.ParentLives(pipes)
+	p.CloseOnExec()
+	p.Exec(argv[0], argv, nil)
+	pid, err := p.Start(0, pipes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	var text bytes.Buffer
+	_, _ = text.ReadFrom(read)
+	var status unix.WaitStatus
+	for {
+		if _, err := unix.Wait4(pid, &status, 0, nil); err != unix.EINTR {
+			break
+		}
+	}
+	if status.ExitStatus() != 0 {
+		t.Fatalf("%q ended with %#x", argv, uint32(status))
+	}
+	return text.String()
+}
