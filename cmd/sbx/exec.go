@@ -195,6 +195,9 @@ func (c *execCall) remark(s *streams, r sbx.Result) {
 
 // perform makes the engine and runs or plans the command.
 func (c *execCall) perform(s *streams) (sbx.Result, error) {
+	if !c.dryRun {
+		c.request.Signals = forwarded()
+	}
 	options, err := c.settings()
 	if err != nil {
 		return c.notStarted(s, options, err), err
@@ -221,7 +224,6 @@ func (c *execCall) perform(s *streams) (sbx.Result, error) {
 	if c.wrapping || c.dieWithParent {
 		c.request.Orphaned = watchCaller()
 	}
-	c.request.Signals = forwarded()
 	return engine.Run(context.Background(), c.request)
 }
 

@@ -12,19 +12,24 @@ import (
 // forwarded is the stream of signals that are passed on to the command, which
 // is in our process group. What the caller ignores (nohup) stays ignored, for
 // the command as well.
+//
+// The runtime changes threads twice for each signal that is asked for, which
+// takes as long as reading and preparing the command: it happens meanwhile. A
+// signal that comes earlier ends sbx, as it would a moment before, and with it
+// what was started.
 func forwarded() <-chan os.Signal {
-	in := make(chan os.Signal, 16)
-	var heard []os.Signal
-	for _, sig := range [...]unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2} {
-		if !signal.Ignored(sig) {
-			heard = append(heard, sig)
-		}
-	}
-	if len(heard) > 0 { // an empty list would mean all signals
-		signal.Notify(in, heard...)
-	}
 	out := make(chan os.Signal, 16)
 	go func() {
+		in := make(chan os.Signal, 16)
+		var heard []os.Signal
+		for _, sig := range [...]unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2} {
+			if !signal.Ignored(sig) {
+				heard = append(heard, sig)
+			}
+		}
+		if len(heard) > 0 { // an empty list would mean all signals
+			signal.Notify(in, heard...)
+		}
 		for sig := range in {
 			if !fromTerminal(sig) {
 				out <- sig
