@@ -255,6 +255,9 @@ func (p *private) close() {
 func (p *private) firstTime(names string) bool {
 	sum := sha256.Sum256([]byte(names))
 	stamp := filepath.Join(p.dir, "gaps-"+hex.EncodeToString(sum[:8]))
+	if _, err := os.Lstat(stamp); err == nil {
+		return false
+	}
 	f, err := os.OpenFile(stamp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return !os.IsExist(err)

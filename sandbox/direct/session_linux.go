@@ -51,7 +51,7 @@ func (b *Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, e
 	}
 	// Trying costs as much as a run. A process that exists for one run finds out
 	// by running: see descent.
-	if p.Supervisor && len(steps) > 1 && steps[0].try != nil && !tried(steps[0].name) {
+	if p.Supervisor && steps[0].try != nil && !tried(steps[0].name) {
 		s, err := steps[0].open(b, p)
 		if err == nil {
 			return &descent{backend: b, profile: p, steps: steps, Session: s}, nil
@@ -189,9 +189,16 @@ func (d *descent) Close() error {
 func (d *descent) settle() (sandbox.Session, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.known || trial(d.steps[0]) == nil {
+	if d.known {
+		return d.Session, nil
+	}
+	err := trial(d.steps[0])
+	if err == nil {
 		d.known = true
 		return d.Session, nil
+	}
+	if len(d.steps) == 1 {
+		return nil, fmt.Errorf("tier %s: %w", d.steps[0].name, err)
 	}
 	next, err := d.backend.openFirst(d.profile, d.steps[1:])
 	if err != nil {
