@@ -13,45 +13,74 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // options say what to measure, with what.
 type options struct {
 	sbx    string // absolute path of the binary under test
 	rounds int
-	dir    string // scratch folder: helper binaries, workspace, private homes
+	dir    string // scratch folder: workspace, private homes
+	bin    string // the helper programs
+	guest  bool   // this is the run as an ordinary user within one as root
 }
 
-// sections are the tables, in the order they are printed.
-var sections = []struct {
+// section is a table or a few that belong together.
+type section struct {
 	name string
 	run  func(io.Writer, options) error
-}{
-	{"process", wholeProcess},
-	{"startup", startUp},
-	{"reading", reading},
-	{"curves", curves},
-	{"batch", batch},
-	{"engine", engine},
-	{"output", output},
-	{"memory", memory},
 }
+
+// sections are in the order they are printed.
+func sections() []section {
+	return []section{
+		{"process", wholeProcess},
+		{"startup", startUp},
+		{"reading", reading},
+		{"curves", curves},
+		{"batch", batch},
+		{"engine", engine},
+		{"floor", floor},
+		{"crowd", crowd},
+		{"paths", extraPaths},
+		{"build", build},
+		{"output", output},
+		{"memory", memory},
+		{"user", asUser},
+	}
+}
+
+// userSections are measured again as an ordinary user.
+const userSections = "process,engine,floor"
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
+	var names []string
+	for _, s := range sections() {
+		names = append(names, s.name)
+	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	sbx := flags.String("sbx", "bin/sbx", "the binary to measure")
 	rounds := flags.Int("rounds", defaultRounds(), "rounds of each table (default $ROUNDS, else 100)")
-	only := flags.String("only", "", "one table: process, startup, reading, curves, batch, engine, output or memory")
+	only := flags.String("only", "", "these sections, by comma: "+strings.Join(names, ", "))
+	guest := flags.String("guest", "", "the scratch folder that a run as root has made for this one")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
+	chosen := strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })
+	for _, name := range chosen {
+		if !slices.Contains(names, name) {
+			fmt.Fprintf(stderr, "bench: error: no section %q; there are: %s\n", name, strings.Join(names, ", "))
+			return 2
+		}
+	}
 	// The harness allocates little; a collection in mid-round would be measured.
 	debug.SetGCPercent(-1)
-	if err := measure(stdout, *sbx, *rounds, *only); err != nil {
+	if err := measure(stdout, *sbx, *rounds, chosen, *guest); err != nil {
 		fmt.Fprintln(stderr, "bench: error:", err)
 		return 1
 	}
@@ -65,66 +94,124 @@ func defaultRounds() int {
 	return 100
 }
 
-func measure(w io.Writer, sbx string, rounds int, only string) error {
-	sbx, err := filepath.Abs(sbx)
-	if err != nil {
-		return err
+func measure(w io.Writer, sbx string, rounds int, only []string, guest string) error {
+	o := options{rounds: rounds, dir: guest, guest: guest != ""}
+	o.bin = filepath.Join(filepath.Dir(guest), "bin")
+	if !o.guest {
+		top, err := scratch(sbx)
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(top)
+		o.dir, o.bin = filepath.Join(top, "self"), filepath.Join(top, "bin")
 	}
-	dir, err := scratch()
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	ran := false
-	for _, s := range sections {
-		if only != "" && only != s.name {
+	o.sbx = o.helper("sbx")
+	for _, s := range sections() {
+		if len(only) > 0 && !slices.Contains(only, s.name) {
 			continue
 		}
-		ran = true
-		if err := s.run(w, options{sbx: sbx, rounds: rounds, dir: dir}); err != nil {
+		if err := s.run(w, o); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-	}
-	if !ran {
-		return fmt.Errorf("no table %q", only)
 	}
 	return nil
 }
 
-// scratch makes the folder of a run: the helper programs in it are built the
-// way sbx is, and sbx keeps its private directories there too.
-func scratch() (string, error) {
-	dir, err := os.MkdirTemp("", "sbx-bench-")
-	if err != nil {
-		return "", err
-	}
-	for _, sub := range []string{"ws", "tmp", "cache", "state", "pepe"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+// scratch makes the folder of a run. It does not lie below a temp directory:
+// workspaces seldom do, and what is there is mounted in another way.
+func scratch(sbx string) (string, error) {
+	base := "/var/cache"
+	if os.Geteuid() != 0 {
+		var err error
+		if base, err = os.UserCacheDir(); err != nil {
+			return "", err
+		}
+		if err := os.MkdirAll(base, 0o700); err != nil {
 			return "", err
 		}
 	}
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/", "./bench/empty", "./bench/spawn")
-	build.Env = append(build.Environ(), "CGO_ENABLED=0")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		os.RemoveAll(dir)
-		return "", fmt.Errorf("build helper programs: %w", err)
+	top, err := os.MkdirTemp(base, "sbx-bench-")
+	if err != nil {
+		return "", err
 	}
-	return dir, nil
+	if top, err = filepath.EvalSymlinks(top); err == nil {
+		if err = os.Chmod(top, 0o755); err == nil {
+			err = furnish(filepath.Join(top, "self"))
+		}
+	}
+	if err == nil {
+		err = helpers(filepath.Join(top, "bin"), sbx)
+	}
+	if err != nil {
+		os.RemoveAll(top)
+		return "", fmt.Errorf("prepare %s: %w", top, err)
+	}
+	return top, nil
+}
+
+// furnish makes the directories of somebody who runs sbx.
+func furnish(dir string) error {
+	for _, sub := range []string{"ws", "tmp", "cache", "state", "pepe"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, "nothing"), nil, 0o400)
+}
+
+// helpers makes the programs that are measured, the way sbx is built, with a
+// copy of sbx and of this program beside them.
+func helpers(bin, sbx string) error {
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for name, from := range map[string]string{"sbx": sbx, "bench": self} {
+		program, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(bin, name), program, 0o755); err != nil {
+			return err
+		}
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin+"/", "./bench/empty", "./bench/spawn")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("build helper programs: %w", err)
+	}
+	return buildFloor(bin)
 }
 
 // env is the environment of everything that is run: the caller's, with sbx's
 // own files kept in the scratch folder.
 func (o options) env() []string {
-	return append(os.Environ(),
-		"TMPDIR="+filepath.Join(o.dir, "tmp"),
-		"XDG_CACHE_HOME="+filepath.Join(o.dir, "cache"),
-		"XDG_STATE_HOME="+filepath.Join(o.dir, "state"),
-		"PEPE_HOME="+filepath.Join(o.dir, "pepe"),
-	)
+	more := []string{
+		"TMPDIR=" + filepath.Join(o.dir, "tmp"),
+		"XDG_CACHE_HOME=" + filepath.Join(o.dir, "cache"),
+		"XDG_STATE_HOME=" + filepath.Join(o.dir, "state"),
+		"PEPE_HOME=" + filepath.Join(o.dir, "pepe"),
+	}
+	if o.guest {
+		more = append(more, "HOME="+o.dir)
+	}
+	return (&exec.Cmd{Env: append(os.Environ(), more...)}).Environ() // the last of a name counts
 }
 
 func (o options) workspace() string { return filepath.Join(o.dir, "ws") }
+func (o options) emptyFile() string { return filepath.Join(o.dir, "nothing") }
 
-// helper is a program that scratch built.
-func (o options) helper(name string) string { return filepath.Join(o.dir, name) }
+// helper is a program or a file that helpers made.
+func (o options) helper(name string) string { return filepath.Join(o.bin, name) }
+
+// who stands in the titles of what is measured as root and as somebody else.
+func (o options) who() string {
+	if os.Geteuid() == 0 {
+		return "as root"
+	}
+	return "as an ordinary user"
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -45,10 +46,13 @@ func (p process) run() (time.Duration, error) {
 	}
 	status, err := reap(pid)
 	took := time.Since(start)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		err = succeeded(status)
 	}
-	return took, succeeded(status)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", strings.Join(p.argv, " "), err)
+	}
+	return took, nil
 }
 
 func reap(pid int) (syscall.WaitStatus, error) {
@@ -80,33 +84,80 @@ func (o options) candidate(name string, argv ...string) candidate {
 }
 
 const (
-	plainTrue = "/bin/true"
-	emptyGo   = "empty Go program"
-	sbxExec   = "sbx exec --tier landlock -- /bin/true"
-	sbxFull   = "sbx exec -- /bin/true (tier full)"
-	bwrapTrue = "bwrap /bin/true"
+	plainTrue    = "/bin/true"
+	emptyGo      = "empty Go program"
+	spawnTrue    = "Go os/exec of /bin/true"
+	floorTrue    = "floor in C, confined as tier full"
+	sbxLandlock  = "sbx exec --tier landlock -- /bin/true"
+	sbxFull      = "sbx exec --tier full -- /bin/true"
+	bwrapBare    = "bwrap --unshare-all, / and workspace only"
+	bwrapTrue    = "bwrap --unshare-all, the mounts of tier full"
+	firejailTrue = "firejail, options that come nearest"
 )
 
 // wholeProcess compares one confined command with other ways to run it.
 func wholeProcess(w io.Writer, o options) error {
 	ws := o.workspace()
+	spots, err := o.layout()
+	if err != nil {
+		return err
+	}
 	candidates := []candidate{
 		o.candidate(plainTrue, "/bin/true"),
 		o.candidate(emptyGo, o.helper("empty")),
-		o.candidate("Go os/exec of /bin/true", o.helper("spawn"), "/bin/true"),
-		o.candidate(sbxExec, o.sbx, "exec", "--tier", "landlock", "--workspace", ws, "--", "/bin/true"),
-		o.candidate(sbxFull, o.sbx, "exec", "--backend", "direct", "--workspace", ws, "--", "/bin/true"),
+		o.candidate(spawnTrue, o.helper("spawn"), "/bin/true"),
+		o.candidate(sbxLandlock, o.sbx, "exec", "--tier", "landlock", "--workspace", ws, "--", "/bin/true"),
+		o.candidate(sbxFull, o.sbx, "exec", "--tier", "full", "--workspace", ws, "--", "/bin/true"),
 	}
-	if bwrap, err := exec.LookPath("bwrap"); err == nil {
-		candidates = append(candidates, o.candidate(bwrapTrue, bwrap, "--unshare-all", "--ro-bind", "/", "/",
-			"--dev", "/dev", "--proc", "/proc", "--bind", ws, ws, "/bin/true"))
+	others := map[string][]string{
+		bwrapBare:    {"bwrap", "--unshare-all", "--new-session", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", ws, ws},
+		bwrapTrue:    o.bwrapLike(spots),
+		firejailTrue: o.firejailLike(spots),
 	}
-	if firejail, err := exec.LookPath("firejail"); err == nil {
-		candidates = append(candidates, o.candidate("firejail --noprofile /bin/true", firejail, "--quiet", "--noprofile", "/bin/true"))
+	if o.sameFloor(spots) == nil {
+		words, err := o.floorArgs(spots)
+		if err != nil {
+			return err
+		}
+		others[floorTrue] = append(append([]string{o.helper("floor")}, words...), "--")
 	}
-	return compare(w, "A whole process, fork to reaped", o.rounds, candidates, []bound{
-		{of: sbxExec, by: bwrapTrue, atMost: 1.1}, {of: sbxFull, by: bwrapTrue, atMost: 1.1},
+	var missing []string
+	for _, name := range []string{floorTrue, bwrapBare, bwrapTrue, firejailTrue} {
+		c, err := o.other(name, others[name])
+		if err != nil {
+			missing = append(missing, fmt.Sprintf("  %s: not measured here: %v\n", name, err))
+			continue
+		}
+		candidates = append(candidates, c)
+	}
+	err = compare(w, "A whole process, fork to reaped, "+o.who(), o.rounds, candidates, []bound{
+		{of: sbxFull, by: bwrapTrue, atMost: 1.1},
+		{of: sbxFull, by: firejailTrue, atMost: 0.4},
+		{of: sbxLandlock, by: bwrapTrue, atMost: 1},
+		{of: sbxFull, by: floorTrue},
+		{of: floorTrue, by: plainTrue},
 	})
+	fmt.Fprint(w, strings.Join(missing, ""))
+	return err
+}
+
+// other is a candidate that this machine may not have: it is tried first.
+func (o options) other(name string, wrapper []string) (candidate, error) {
+	if len(wrapper) == 0 {
+		return candidate{}, errNoFloor
+	}
+	path, err := exec.LookPath(wrapper[0])
+	if err != nil {
+		return candidate{}, err
+	}
+	argv := append(append([]string{path}, wrapper[1:]...), "/bin/true")
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir = o.env(), o.workspace()
+	if said, err := cmd.CombinedOutput(); err != nil {
+		first, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
+		return candidate{}, fmt.Errorf("%w: %s", err, first)
+	}
+	return o.candidate(name, argv...), nil
 }
 
 // startUp measures the subcommands that start no child.

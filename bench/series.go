@@ -19,7 +19,7 @@ type candidate struct {
 // bound is a target: the median of one candidate over that of another.
 type bound struct {
 	of, by string
-	atMost float64
+	atMost float64 // 0: no target, the ratio is of interest
 }
 
 // series are the times of one candidate, sorted.
@@ -72,6 +72,10 @@ func compare(w io.Writer, title string, rounds int, candidates []candidate, boun
 	if err != nil {
 		return err
 	}
+	return report(w, title, rounds, all, bounds)
+}
+
+func report(w io.Writer, title string, rounds int, all []series, bounds []bound) error {
 	fmt.Fprintf(w, "\n%s, %d rounds\n", title, rounds)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "median ms\tp10\tp90\tratio\t  what\t")
@@ -89,6 +93,12 @@ func compare(w io.Writer, title string, rounds int, candidates []candidate, boun
 
 func (b bound) print(w io.Writer, all []series) {
 	of, by := find(all, b.of), find(all, b.by)
+	if b.atMost == 0 {
+		if of != nil && by != nil {
+			fmt.Fprintf(w, "  %s / %s = %.2f\n", b.of, b.by, ratio(*of, *by))
+		}
+		return
+	}
 	if of == nil || by == nil {
 		fmt.Fprintf(w, "  %s / %s: not measured here (target at most %.2f)\n", b.of, b.by, b.atMost)
 		return

@@ -61,6 +61,7 @@ func TestBoundSaysWhetherItIsMet(t *testing.T) {
 		{bound{of: "new", by: "base", atMost: 1.3}, "= 1.20 (target at most 1.30: met)"},
 		{bound{of: "new", by: "base", atMost: 1.1}, "= 1.20 (target at most 1.10: NOT met)"},
 		{bound{of: "new", by: "absent", atMost: 1.1}, "not measured here"},
+		{bound{of: "new", by: "base"}, "new / base = 1.20\n"},
 	} {
 		var out strings.Builder
 		c.b.print(&out, all)
