@@ -56,8 +56,12 @@ func TestFloorConfines(t *testing.T) {
 	}
 	o := options{bin: bin}
 	layers, err := o.layers([]spot{
-		{kind: shut, path: "/dev", dir: true}, {kind: terminals, path: "/dev/pts", dir: true}, {kind: shown, path: "/dev/null"},
-		{kind: shut, path: "/run", dir: true}, {kind: writable, path: ws, dir: true}, {kind: hidden, path: secret},
+		{kind: shut, path: "/dev", dir: true},
+		{kind: terminals, path: "/dev/pts", dir: true},
+		{kind: shown, path: "/dev/null"},
+		{kind: shut, path: "/run", dir: true},
+		{kind: writable, path: ws, dir: true},
+		{kind: hidden, path: secret},
 	})
 	if err != nil {
 		t.Fatal(err)
