@@ -54,6 +54,10 @@ var rooms = []room{
 		why: "proxy, connect broker and resolver ask one judge, and its answer depends on what they tell it alone",
 	},
 	{
+		dir: "permit", rooms: []string{"shell", "classify"}, light: true,
+		why: "what is granted depends on the call and on what is remembered; stores of it are at the edge",
+	},
+	{
 		dir: "sandbox", light: true,
 		why: "it is the contract: a backend imports it, so it can import no backend and no library of one",
 	},
