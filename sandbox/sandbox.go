@@ -115,8 +115,13 @@ type Profile struct {
 	Identity  *Identity // run as somebody else (only root can); nil: as the caller
 	Required  []Control // nil: DefaultRequired
 	Accept    []Control // gaps that the owner accepted by name
-	// Protect lists paths below a writable one that stay read-only. A backend
-	// that cannot do it names the gap HooksProtected.
+	// ReadOnly says that the workspace must not change either.
+	ReadOnly bool
+	// Protect lists what exists below a writable path and stays as it is: files,
+	// directories with all that is in them, and symbolic links, which must not be
+	// replaced (what they lead to is listed on its own). No directory above one
+	// may be renamed away. Their ancestors are no links. nil: nobody looked for
+	// such files. A backend that cannot do it names the gap HooksProtected.
 	Protect []string
 	// Tier is the one tier to use, by its name, also when a stronger one would
 	// work: it starts faster, and what it lacks is named. Empty: the strongest.
@@ -177,6 +182,7 @@ type Plan struct {
 	Network  string    `json:"network"`
 	Write    []string  `json:"write"`
 	Hide     []string  `json:"hide,omitempty"`
+	Protect  []string  `json:"protect,omitempty"`
 	Steps    []string  `json:"steps,omitempty"` // in the order they are executed
 	Enforced []Control `json:"enforced"`
 	Gaps     []Gap     `json:"gaps,omitempty"`
@@ -236,4 +242,7 @@ type Result struct {
 	// the network always, others with Profile.Explain.
 	Denials       []Denial `json:"denials,omitempty"`
 	DenialsBeyond int      `json:"denials_beyond,omitempty"` // further ones that are not listed
+	// Trust is the report on files that programs outside read or run later; nil:
+	// nobody looked.
+	Trust *Trust `json:"trust,omitempty"`
 }

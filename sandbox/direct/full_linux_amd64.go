@@ -60,7 +60,7 @@ func openNamespaces(b *Backend, p sandbox.Profile, tier string) (sandbox.Session
 	if s.init, err = spawn.NewInit(); err != nil {
 		return nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
 	}
-	for _, name := range slices.Concat(writable(p), p.Read, p.Protect) {
+	for _, name := range slices.Concat(writable(p), readable(p)) {
 		if name == "" { // the profile of a trial
 			continue
 		}
@@ -71,6 +71,12 @@ func openNamespaces(b *Backend, p sandbox.Profile, tier string) (sandbox.Session
 		}
 		_ = unix.Close(at.fd)
 		s.exact[name] = at
+	}
+	for _, name := range p.Protect {
+		if s.exact[name], err = protectedPlace(name); err != nil {
+			_ = s.Close()
+			return nil, fmt.Errorf("%w: %w", err, sandbox.ErrStart)
+		}
 	}
 	return s, nil
 }
@@ -94,6 +100,7 @@ func (s *full) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	plan := planOf(s.profile, c)
 	plan.Tier, plan.Hide, plan.Steps = s.tier, hidden, outline(p)
 	plan.Enforced, plan.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
+	plan.Protect = slices.Clone(s.profile.Protect)
 	return plan, nil
 }
 
@@ -307,7 +314,7 @@ func (s *full) planRules(m *mounter, rules spawn.Ref) {
 	for i, sp := range m.spots {
 		rights := uint64(0)
 		switch {
-		case sp.kind == bind, sp.kind == cover:
+		case sp.kind == bind, sp.kind == cover: // a pin lies below a bind
 			rights = writeRights | readRights
 		case sp.kind == shut && sp.path == "/dev":
 			rights = writeFile | readFile | ioctlDev

@@ -16,7 +16,7 @@ import (
 type spot struct {
 	path  string
 	kind  spotKind
-	from  string // of bind, view and guard: what is shown there, if not path
+	from  string // of bind and view: what is shown there, if not path
 	dir   bool
 	mode  uint32 // of cover and shut
 	above int    // index of the nearest spot above, -1: none
@@ -30,9 +30,13 @@ const (
 	cover                 // an empty directory of the command's own, gone with it
 	shut                  // an empty read-only directory that holds spots
 	view                  // the host's, read-only, where something above hides it
+	pin                   // the host's, read-write, below a bind: a mount point cannot be renamed
 	bind                  // the host's, read-write
 	guard                 // the host's, read-only, below a bind
 )
+
+// writable says that the command may change what is there.
+func (s spot) writable() bool { return s.kind == bind || s.kind == pin }
 
 // own says that the spot is made of the tmpfs of the run.
 func (s spot) own() bool { return s.kind <= shut }
@@ -66,19 +70,17 @@ func layout(p sandbox.Profile, t terrain) []spot {
 	for _, m := range t.masks {
 		add(spot{path: m.path, kind: mask, dir: m.dir})
 	}
-	for _, name := range append([]string{p.Private.Temp, p.Private.Cache, p.Workspace}, p.Write...) {
+	for _, name := range writable(p) {
 		if name != "" {
 			add(spot{path: name, kind: bind, dir: t.isDir(name)})
 		}
 	}
-	for _, name := range append([]string{t.resolver}, p.Read...) {
+	for _, name := range append([]string{t.resolver}, readable(p)...) {
 		if name != "" {
 			add(spot{path: name, kind: view, dir: t.isDir(name)})
 		}
 	}
-	for _, name := range p.Protect {
-		add(spot{path: name, kind: guard, dir: t.isDir(name)})
-	}
+	all = append(all, guards(p, t)...)
 	all = append(all, covers(p, t, all)...)
 	slices.SortFunc(all, func(a, b spot) int {
 		if c := comparePaths(a.path, b.path); c != 0 {
@@ -88,6 +90,33 @@ func layout(p sandbox.Profile, t terrain) []spot {
 	})
 	all = slices.CompactFunc(all, func(a, b spot) bool { return a.path == b.path })
 	return prune(all)
+}
+
+// guards are the protected files and, so that they stay where they are, the
+// directories above them. What is hidden is not shown for being protected.
+func guards(p sandbox.Profile, t terrain) []spot {
+	var all []spot
+	pinned := map[string]bool{}
+	for _, name := range p.Protect {
+		if slices.ContainsFunc(t.masks, func(m grant) bool { return isBelow(name, m.path) }) {
+			continue
+		}
+		root := ""
+		for _, w := range writable(p) {
+			if isBelow(name, w) && len(w) > len(root) {
+				root = w
+			}
+		}
+		if root == "" || root == name {
+			continue
+		}
+		all = append(all, spot{path: name, kind: guard, dir: t.isDir(name)})
+		for above := path.Dir(name); above != root && !pinned[above]; above = path.Dir(above) {
+			pinned[above] = true
+			all = append(all, spot{path: above, kind: pin, dir: true})
+		}
+	}
+	return all
 }
 
 // covers are the spots that every command gets.
@@ -181,7 +210,7 @@ func prune(all []spot) []spot {
 		if len(chain) > 0 {
 			s.above = chain[len(chain)-1]
 			above := kept[s.above]
-			hidden, writable = above.own(), above.kind == bind
+			hidden, writable = above.own(), above.writable()
 			elsewhere = above.from != ""
 		}
 		switch s.kind {
@@ -197,7 +226,7 @@ func prune(all []spot) []spot {
 			if writable {
 				continue
 			}
-		case guard:
+		case pin, guard:
 			if !writable {
 				continue
 			}
@@ -261,4 +290,26 @@ func socketPlaces() []string {
 // isBelow says whether name is dir or lies below it.
 func isBelow(name, dir string) bool {
 	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
+}
+
+// writable lists the paths that the command may change.
+func writable(p sandbox.Profile) []string {
+	list := slices.Clone(p.Write)
+	if !p.ReadOnly {
+		list = append([]string{p.Workspace}, list...)
+	}
+	for _, dir := range []string{p.Private.Temp, p.Private.Cache} {
+		if dir != "" {
+			list = append(list, dir)
+		}
+	}
+	return list
+}
+
+// readable lists the paths that stay readable whatever hides them.
+func readable(p sandbox.Profile) []string {
+	if p.ReadOnly {
+		return append([]string{p.Workspace}, p.Read...)
+	}
+	return p.Read
 }

@@ -53,7 +53,7 @@ func newMounter(p *spawn.Plan, spots []spot, exact map[string]place) *mounter {
 func (m *mounter) mounts(freshProc bool, links []grantLink) {
 	m.Call("keep mounts to this namespace", unix.SYS_MOUNT, []uintptr{0, m.Str("/"), 0, unix.MS_REC | unix.MS_PRIVATE})
 	for i, s := range m.spots {
-		if s.kind == bind {
+		if s.writable() {
 			m.copyTree(i, s.source())
 		}
 	}
@@ -210,7 +210,7 @@ func (m *mounter) attach(i int, s spot) {
 	if s.kind == view {
 		m.Call("is "+s.path+" there", unix.SYS_FCNTL, []uintptr{0, unix.F_GETFD}, spawn.Load(m.Word(m.fds[i])), spawn.SkipAbsent(1))
 	}
-	verb := [...]string{cover: "cover ", shut: "cover ", view: "show ", bind: "make writable ", guard: "protect "}[s.kind]
+	verb := [...]string{cover: "cover ", shut: "cover ", view: "show ", pin: "keep in place ", bind: "make writable ", guard: "protect "}[s.kind]
 	m.Call(verb+s.path, unix.SYS_MOVE_MOUNT, []uintptr{0, m.Str(""), spawn.Cwd, m.Str(s.path), unix.MOVE_MOUNT_F_EMPTY_PATH}, spawn.Load(m.Word(m.fds[i])))
 }
 

@@ -36,6 +36,20 @@ func openPlace(name string) (place, error) {
 	return place{name, fd, st.Dev, st.Ino, st.Mode&unix.S_IFMT == unix.S_IFDIR}, nil
 }
 
+// protectedPlace notes what is protected: it may be a symbolic link itself.
+func protectedPlace(name string) (place, error) {
+	above, err := openExact(path.Dir(name))
+	if err != nil {
+		return place{}, err
+	}
+	defer unix.Close(above)
+	var st unix.Stat_t
+	if err := unix.Fstatat(above, path.Base(name), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return place{}, fmt.Errorf("stat %q: %w", name, err)
+	}
+	return place{path: name, fd: -1, dev: st.Dev, ino: st.Ino, dir: st.Mode&unix.S_IFMT == unix.S_IFDIR}, nil
+}
+
 // same refuses a path that names something else now.
 func (p place) same() error {
 	var st unix.Stat_t
@@ -224,15 +238,4 @@ func insideWritable(p sandbox.Profile, hidden []string) []string {
 func exists(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil
-}
-
-func writable(p sandbox.Profile) []string {
-	list := []string{p.Workspace}
-	list = append(list, p.Write...)
-	for _, dir := range []string{p.Private.Temp, p.Private.Cache} {
-		if dir != "" {
-			list = append(list, dir)
-		}
-	}
-	return list
 }

@@ -299,7 +299,7 @@ func (s *session) openPlaces() error {
 		}
 		s.write = append(s.write, p)
 	}
-	for _, name := range s.profile.Read {
+	for _, name := range readable(s.profile) {
 		p, err := openPlace(name)
 		if err != nil {
 			return fmt.Errorf("%w: %w", err, sandbox.ErrStart)
