@@ -66,6 +66,10 @@ var rooms = []room{
 		why: "it runs one child for the backends of this host; what confines the child is not its business",
 	},
 	{
+		dir: "sandbox/protect", rooms: []string{"sandbox"}, modules: []string{sysModule}, light: true,
+		why: "it looks for files and reports on them; how they are kept is the business of a backend",
+	},
+	{
 		dir: "sandbox/none", rooms: []string{"sandbox", "sandbox/proc"}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
@@ -82,7 +86,7 @@ var rooms = []room{
 		why: "a table and embedded bytes: the compiler of the table runs at go generate time only",
 	},
 	{
-		dir: "sandbox/probes", rooms: []string{"sandbox"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/probes", rooms: []string{"sandbox", "sandbox/protect"}, modules: []string{sysModule}, light: true,
 		why: "the suite runs in `sbx probe` too, so it knows the contract and no test library",
 	},
 	{
@@ -95,7 +99,7 @@ var rooms = []room{
 	},
 	{
 		dir:   ".",
-		rooms: []string{"shell", "classify", "guard", "secretsenv", "config", "sandbox", "sandbox/none", "sandbox/direct"},
+		rooms: []string{"shell", "classify", "guard", "secretsenv", "config", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/protect"},
 		light: true,
 		why:   "the engine is the flow over the light rooms; system calls and heavy libraries stay behind Backend",
 	},

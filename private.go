@@ -26,9 +26,18 @@ type private struct {
 	lock  *os.File
 	used  time.Time // as the lock file says
 	fresh bool      // made for this run only, removed afterwards
+
+	run     string // a directory of this run alone, which holds its temp directory; see renew
+	runLock *os.File
 }
 
-func (p *private) temp() string  { return filepath.Join(p.dir, "tmp") }
+func (p *private) temp() string {
+	if p.run != "" {
+		return filepath.Join(p.run, "tmp")
+	}
+	return filepath.Join(p.dir, "tmp")
+}
+
 func (p *private) cache() string { return filepath.Join(p.dir, "cache") }
 
 // privateBase is a directory that may hold private directories.
@@ -241,6 +250,7 @@ func (p *private) empty() error {
 
 // close ends the hold.
 func (p *private) close() {
+	p.endRun()
 	if p.lock != nil {
 		p.touch()
 		p.lock.Close()

@@ -11,6 +11,8 @@ import (
 
 	"github.com/sbx-run/sbx/guard"
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/protect"
+	"github.com/sbx-run/sbx/shell"
 )
 
 // Record is what sbx itself knows about a run, whatever the backend.
@@ -35,8 +37,13 @@ type Record struct {
 	Error      string            `json:"error,omitempty"`
 	AuditError string            `json:"audit_error,omitempty"` // the run is not in the audit file, and why
 	plainError string            // Error, without words of the command
+	// Hints say what probably stood in the way of the command, and what would let
+	// it through.
+	Hints []string `json:"hints,omitempty"`
 	// NewGaps says that this set of gaps was not seen before in this workspace.
 	NewGaps bool `json:"-"`
+	// NewTrust says that Trust holds something that was not there before.
+	NewTrust bool `json:"-"`
 }
 
 // Result is what happened. It prints as one JSON object.
@@ -97,6 +104,8 @@ type job struct {
 	session *sharedSession
 	audit   *auditFile
 	command sandbox.Command
+	script  *shell.Script
+	watch   *protect.Watch
 	result  Result
 }
 

@@ -35,6 +35,18 @@ type Options struct {
 	Read      []string // paths that stay readable although they hold credentials
 	Hide      []string // further paths that may not be read
 	AllowUnix bool     // sockets of the unix family may be made
+	ReadOnly  bool     // the workspace may not be changed either
+
+	// Protect lists further files of the workspace that stay as they are, and
+	// Unprotect takes files out of the list of package sandbox/protect, with all
+	// below; both absolute or relative to the workspace. ProtectStrict takes back
+	// what appears, and requires the control hooks-protected.
+	Protect, Unprotect []string
+	ProtectStrict      bool
+
+	// FreshTemp gives each run an empty temp directory, which is removed after it.
+	// Otherwise it is kept between the commands of a workspace.
+	FreshTemp bool
 
 	Required      []sandbox.Control // nil: sandbox.DefaultRequired
 	AcceptGaps    []sandbox.Control // missing controls that do not refuse a run
@@ -106,6 +118,12 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.ProtectStrict {
+		if o.Required == nil {
+			o.Required = sandbox.DefaultRequired()
+		}
+		o.Required = append(slices.Clone(o.Required), sandbox.HooksProtected)
+	}
 	for i, a := range o.GuardAllow {
 		if err := a.Check(); err != nil {
 			return nil, fmt.Errorf("guard allow %d: %w", i, err)
@@ -152,6 +170,7 @@ func (e *Engine) Run(ctx context.Context, req Request) (Result, error) {
 	defer job.close()
 	if err == nil {
 		job.result.Result, err = job.session.Run(ctx, job.command)
+		job.lookAfter(err)
 	}
 	result := job.finish(err)
 	if aerr := job.audit.append(result); aerr != nil {
@@ -226,8 +245,17 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 	if handed != "" {
 		profile.Read = append(profile.Read, handed)
 	}
+	j.script = report.Script
+	if err := j.protect(&profile); err != nil {
+		return j, err
+	}
 	if j.private, err = e.openPrivate(workspace, who, append([]string{workspace}, profile.Write...)); err != nil {
 		return j, err
+	}
+	if e.options.FreshTemp {
+		if err := j.private.renew(who); err != nil {
+			return j, fmt.Errorf("make a temp directory for the run: %w", err)
+		}
 	}
 	profile.Private = sandbox.Private{Temp: j.private.temp(), Cache: j.private.cache()}
 

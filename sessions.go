@@ -138,9 +138,9 @@ func sessionKey(backend string, p sandbox.Profile) (string, error) {
 		return "", fmt.Errorf("name profile: %w", err)
 	}
 	key := append([]byte(backend+" "), text...)
-	for _, list := range [...][]string{{p.Workspace, p.Private.Temp, p.Private.Cache}, p.Write, p.Read, p.Hide} {
+	for _, list := range [...][]string{{p.Workspace, p.Private.Temp, p.Private.Cache}, p.Write, p.Read, p.Hide, p.Protect} {
 		for _, dir := range list {
-			if info, err := os.Stat(dir); err == nil {
+			if info, err := os.Lstat(dir); err == nil {
 				id := identify(info)
 				key = fmt.Appendf(key, " %d:%d", id.dev, id.ino)
 			}

@@ -40,6 +40,13 @@ type Config struct {
 	Hide       []string `json:"hide,omitempty"`
 	GuardAllow []Allow  `json:"guard_allow,omitempty"` // sbx.guard.allow
 	Audit      string   `json:"audit,omitempty"`       // sbx.audit, absolute
+	// Absolute, or relative to the workspace.
+	Protect       []string `json:"protect,omitempty"`        // sbx.protect
+	Unprotect     []string `json:"unprotect,omitempty"`      // sbx.unprotect
+	ProtectStrict bool     `json:"protect_strict,omitempty"` // sbx.protect_strict
+	ReadOnly      bool     `json:"read_only,omitempty"`      // sbx.read_only
+	// Temp is "run", "keep", or "" when the file does not say.
+	Temp string `json:"temp,omitempty"` // sbx.temp
 	// Unknown are the keys below "sbx" that nobody reads, e.g. "sbx.netwrok",
 	// in the order of the file. Keys elsewhere are Pepe's.
 	Unknown []string `json:"unknown,omitempty"`
@@ -168,7 +175,7 @@ func (c *Config) expandHome(home string) error {
 	for _, list := range [...]struct {
 		key   string
 		paths []string
-	}{{"sbx.allow_write", c.AllowWrite}, {"sbx.allow_read", c.AllowRead}, {"sbx.hide", c.Hide}} {
+	}{{"sbx.allow_write", c.AllowWrite}, {"sbx.allow_read", c.AllowRead}, {"sbx.hide", c.Hide}, {"sbx.protect", c.Protect}, {"sbx.unprotect", c.Unprotect}} {
 		if err := c.expand(list.key, list.paths, home, true); err != nil {
 			return err
 		}

@@ -55,7 +55,10 @@ func (d *decoder) secrets(c *Config, value any) {
 	})
 }
 
-var sbxKeys = []string{"backend", "accept_gaps", "require", "network", "timeout", "allow_write", "allow_read", "hide", "guard", "audit"}
+var sbxKeys = []string{
+	"backend", "accept_gaps", "require", "network", "timeout", "allow_write", "allow_read", "hide", "guard", "audit",
+	"protect", "unprotect", "protect_strict", "read_only", "temp",
+}
 
 func (d *decoder) sbx(c *Config, value any) {
 	o, ok := d.object("sbx", value)
@@ -85,6 +88,16 @@ func (d *decoder) sbx(c *Config, value any) {
 			c.GuardAllow = d.guard(value)
 		case "audit":
 			c.Audit = d.file(full, value)
+		case "protect":
+			c.Protect = d.inner(full, value)
+		case "unprotect":
+			c.Unprotect = d.inner(full, value)
+		case "protect_strict":
+			c.ProtectStrict = d.flag(full, value)
+		case "read_only":
+			c.ReadOnly = d.flag(full, value)
+		case "temp":
+			c.Temp = d.temp(full, value)
 		default:
 			return false
 		}
@@ -143,6 +156,22 @@ func (d *decoder) network(key string, value any) string {
 	return s
 }
 
+func (d *decoder) temp(key string, value any) string {
+	s, ok := value.(string)
+	if value != nil && (!ok || s != "run" && s != "keep") {
+		d.fail(key, `want "run" or "keep", have %s`, describe(value))
+	}
+	return s
+}
+
+func (d *decoder) flag(key string, value any) bool {
+	b, ok := value.(bool)
+	if value != nil && !ok {
+		d.fail(key, "want true or false, have %s", describe(value))
+	}
+	return b
+}
+
 func (d *decoder) duration(key string, value any) *time.Duration {
 	if value == nil {
 		return nil
@@ -187,6 +216,11 @@ func (d *decoder) paths(key string, value any) []string {
 	return d.list(key, "path", `a path that begins with "/" or "~/"`, value, func(s string) bool {
 		return (filepath.IsAbs(s) || s == "~" || strings.HasPrefix(s, "~/")) && strings.IndexByte(s, 0) < 0
 	}, describe)
+}
+
+// inner reads paths that are relative to the workspace, or absolute.
+func (d *decoder) inner(key string, value any) []string {
+	return d.list(key, "path", "a path", value, func(s string) bool { return s != "" && strings.IndexByte(s, 0) < 0 }, describe)
 }
 
 // file reads the path of one file.

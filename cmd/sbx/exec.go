@@ -19,6 +19,8 @@ const execHelp = `sbx exec: run a program confined to one directory. No shell is
   sbx exec --net on -- go mod download           with the host's network
   sbx exec --timeout 5m -- pytest -q             124 when the time is over
   sbx exec --allow-write /srv/cache -- ./build
+  sbx exec --unprotect .git/config -- git remote add o https://example.com/r.git
+  sbx exec --read-only -- ./lint
   sbx exec --dry-run -- ls                       what would be done, as JSON
   sbx exec --result r.json -- make               what was done, as JSON
 
@@ -44,6 +46,11 @@ const confineHelp = `
   --allow-write PATH  may be written too; again for more
   --allow-read PATH   stays readable although it holds credentials
   --hide PATH         cannot be read
+  --read-only         the workspace may not be changed either
+  --protect PATH      stays as it is, as .git/config, hooks and settings of agents do
+  --protect strict    also remove what of these appears, and refuse where they are open
+  --unprotect PATH    may be changed although it is on that list
+  --temp run          an empty temp directory for this run (default: keep)
   --env NAME          let this variable through although it looks like a credential
   --allow-unix        sockets of the unix family may be made
   --allow-unparsed    run text that could not be read as a whole
@@ -65,6 +72,10 @@ type execCall struct {
 	net                choice
 	timeout            timeLimit
 	write, read, hide  list
+	protect            protectList
+	unprotect          list
+	temp               choice
+	readOnly           bool
 	env                list
 	accept             gapNames
 	allowUnix          bool
@@ -77,7 +88,7 @@ type execCall struct {
 }
 
 func newExecCall(name string) *execCall {
-	c := &execCall{flags: *newFlags(name), net: choice{words: []string{"on", "off"}}}
+	c := &execCall{flags: *newFlags(name), net: choice{words: []string{"on", "off"}}, temp: choice{words: []string{"run", "keep"}}}
 	c.StringVar(&c.workspace, "workspace", "", "")
 	c.StringVar(&c.cwd, "cwd", "", "")
 	c.StringVar(&c.backend, "backend", "", "")
@@ -87,6 +98,10 @@ func newExecCall(name string) *execCall {
 	c.Var(&c.write, "allow-write", "")
 	c.Var(&c.read, "allow-read", "")
 	c.Var(&c.hide, "hide", "")
+	c.Var(&c.protect, "protect", "")
+	c.Var(&c.unprotect, "unprotect", "")
+	c.Var(&c.temp, "temp", "")
+	c.BoolVar(&c.readOnly, "read-only", false, "")
 	c.Var(&c.env, "env", "")
 	c.StringVar(&c.tier, "tier", "", "")
 	c.StringVar(&c.require, "require", "", "")
@@ -162,6 +177,7 @@ func (c *execCall) start(s *streams, err error, help string) int {
 		s.say("error", result.AuditError)
 	}
 	c.remark(s, result)
+	c.remarkTrust(s, result)
 	if result.Ending == sandbox.TimedOut {
 		return exitTime
 	}

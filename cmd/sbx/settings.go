@@ -41,6 +41,14 @@ func (c *execCall) settings() (sbx.Options, error) {
 	o.Write = append(file.AllowWrite, c.write...)
 	o.Read = append(file.AllowRead, c.read...)
 	o.Hide = append(file.Hide, c.hide...)
+	o.Protect = append(file.Protect, c.protect.list...)
+	o.Unprotect = append(file.Unprotect, c.unprotect...)
+	o.ProtectStrict = file.ProtectStrict || c.protect.strict
+	o.ReadOnly = file.ReadOnly || c.readOnly
+	o.FreshTemp = file.Temp == "run"
+	if c.temp.set {
+		o.FreshTemp = c.temp.value == "run"
+	}
 	o.Network = c.network(over.Network, file.Network)
 	if o.AcceptGaps, err = controls("sbx.accept_gaps", file.AcceptGaps); err != nil {
 		return o, err

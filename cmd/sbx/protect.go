@@ -1,0 +1,78 @@
+package main
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// protectList is --protect: paths, or the word strict. A file of that name is
+// ./strict.
+type protectList struct {
+	list
+	strict bool
+}
+
+func (p *protectList) Set(v string) error {
+	if v == "strict" {
+		p.strict = true
+		return nil
+	}
+	return p.list.Set(v)
+}
+
+// shownFindings is how many files the line about them names.
+const shownFindings = 4
+
+// remarkTrust names in one line what the command left for programs outside, and
+// what probably stood in its way. A runtime gets the first in the result only: it
+// takes standard error for the program's.
+func (c *execCall) remarkTrust(s *streams, r sbx.Result) {
+	for _, hint := range r.Hints {
+		s.say("hint", hint)
+	}
+	if !r.NewTrust || c.wrapping && !isTerminal(s.err) {
+		return
+	}
+	var names []string
+	for _, f := range r.Trust.Findings {
+		if len(names) == shownFindings {
+			break
+		}
+		names = append(names, described(f, r.Workspace))
+	}
+	if more := len(r.Trust.Findings) + r.Trust.More - len(names); more > 0 {
+		names = append(names, strconv.Itoa(more)+" more")
+	}
+	text := "nothing that programs outside trust was seen to change"
+	if len(names) > 0 {
+		text = "programs outside may run or trust these, look at them first: " + strings.Join(names, ", ")
+	}
+	if r.Trust.Incomplete != "" {
+		text += " (scan incomplete: " + r.Trust.Incomplete + ")"
+	}
+	s.say("hint", text+" (--result has the report)")
+}
+
+func described(f sandbox.TrustFinding, workspace string) string {
+	name := f.Path
+	if rest, err := filepath.Rel(workspace, f.Path); err == nil && filepath.IsLocal(rest) {
+		name = rest
+	}
+	if q := strconv.Quote(name); q != `"`+name+`"` {
+		name = q
+	}
+	if f.To != "" {
+		name += " -> " + strconv.Quote(f.To)
+	}
+	switch {
+	case f.Undone:
+		return name + " appeared and was taken back"
+	case f.Change == sandbox.TrustShared:
+		return name + " has another name"
+	}
+	return name + " " + string(f.Change)
+}

@@ -1,0 +1,59 @@
+package sbx
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/protect"
+)
+
+// protect lists the files of the workspace that programs outside read or run
+// later. It is done for each run: they come and go.
+func (j *job) protect(p *sandbox.Profile) error {
+	o := &j.engine.options
+	watch, err := protect.Find(*p, protect.Options{Protect: o.Protect, Unprotect: o.Unprotect, Strict: o.ProtectStrict})
+	var name *protect.NameError
+	if errors.As(err, &name) {
+		return &PathError{Option: name.Option, Path: name.Path, Why: name.Why}
+	}
+	if err != nil {
+		return err
+	}
+	j.watch, p.Protect = watch, watch.Paths()
+	p.Write = append(p.Write, watch.Open()...)
+	return nil
+}
+
+// lookAfter reports what the command left for programs outside.
+func (j *job) lookAfter(err error) {
+	if err != nil && !errors.Is(err, sandbox.ErrLost) || j.result.Ending == sandbox.NotFound || j.result.Ending == sandbox.NotExec {
+		return // nothing ran
+	}
+	trust := j.watch.Report(protect.Limit)
+	j.result.Trust = trust
+	known := []string{trust.Incomplete}
+	for _, f := range trust.Findings {
+		if f.Change != sandbox.TrustShared {
+			j.result.NewTrust = true
+		}
+		known = append(known, string(f.Change), f.Path)
+	}
+	if (trust.Incomplete != "" || len(trust.Findings) > 0) && !j.result.NewTrust && j.private != nil {
+		j.result.NewTrust = j.private.firstTime("trust " + strings.Join(known, "\x00")) // as it was before the run
+	}
+	if changesGitConfig(j.script) {
+		for _, file := range j.watch.Locked() {
+			j.result.Hints = append(j.result.Hints, file+" is protected, because git reads from it which programs to run; --unprotect "+j.shorten(file)+" lets the command change it")
+		}
+	}
+}
+
+// shorten gives a path as it is written below the workspace.
+func (j *job) shorten(path string) string {
+	if rest, err := filepath.Rel(j.result.Workspace, path); err == nil && within(path, j.result.Workspace) {
+		return rest
+	}
+	return path
+}
