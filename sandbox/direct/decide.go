@@ -234,7 +234,7 @@ var fullGaps = []struct {
 		"/proc cannot be mounted here: the names and command lines of processes outside are visible", "a host or container that does not mask /proc",
 	},
 	{
-		sandbox.HooksProtected, func(_ int, p sandbox.Profile, _ bool) bool { return len(p.Protect) == 0 },
+		sandbox.HooksProtected, func(_ int, p sandbox.Profile, _ bool) bool { return p.Protect == nil },
 		"files in the workspace that others run later (.git/hooks, build files) can be written", "name them as protected",
 	},
 }

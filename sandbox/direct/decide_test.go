@@ -96,6 +96,7 @@ func TestDecideFull(t *testing.T) {
 	}{
 		{"off", newestABI, sandbox.Profile{}, false, []sandbox.Control{sandbox.UnixSockets, sandbox.HooksProtected}},
 		{"protected", newestABI, sandbox.Profile{Protect: []string{"/ws/.git/hooks"}}, false, []sandbox.Control{sandbox.UnixSockets}},
+		{"nothing to protect", newestABI, sandbox.Profile{Protect: []string{}}, false, []sandbox.Control{sandbox.UnixSockets}},
 		{"on", newestABI, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.HostNetwork, sandbox.UnixSockets, sandbox.HooksProtected}},
 		{"on, old", 5, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.HostNetwork, sandbox.AbstractSockets, sandbox.UnixSockets, sandbox.HooksProtected}},
 		{"no proc", newestABI, sandbox.Profile{UnixAllow: true}, true, []sandbox.Control{sandbox.UnixSockets, sandbox.ProcessesHidden, sandbox.HooksProtected}},

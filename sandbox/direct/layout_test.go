@@ -11,7 +11,7 @@ import (
 
 // lines prints a layout; what every command gets below /dev is left out.
 func lines(all []spot) []string {
-	names := [...]string{mask: "mask", cover: "cover", shut: "shut", view: "view", bind: "bind", guard: "guard"}
+	names := [...]string{mask: "mask", cover: "cover", shut: "shut", view: "view", pin: "pin", bind: "bind", guard: "guard"}
 	var list []string
 	for _, s := range all {
 		if isBelow(s.path, "/dev") && s.kind != bind && s.from == "" {
@@ -105,7 +105,33 @@ func TestLayout(t *testing.T) {
 			"paths within paths",
 			sandbox.Profile{Workspace: "/ws", Write: []string{"/ws/sub", "/ws-2", "/dev/kvm"}, Protect: []string{"/ws/.git/hooks", "/etc"}},
 			on,
-			[]string{"bind /dev/kvm in /dev", "shut /run", "cover /tmp", "cover /var/tmp", "bind /ws", "guard /ws/.git/hooks in /ws", "bind /ws-2"},
+			[]string{"bind /dev/kvm in /dev", "shut /run", "cover /tmp", "cover /var/tmp", "bind /ws", "pin /ws/.git in /ws", "guard /ws/.git/hooks in /ws/.git", "bind /ws-2"},
+		},
+		{
+			"protected",
+			sandbox.Profile{
+				Workspace: "/ws", Write: []string{"/ws/.husky", "/ws/.claude/todo", "/w2"},
+				Protect: []string{"/ws/.claude", "/ws/.git/config", "/ws/.git/modules/a/b/config", "/ws/.husky", "/ws/.mcp.json", "/w2/.envrc", "/ws/.npm/x", "/ws", "/elsewhere/.git/config"},
+			},
+			hide("/ws/.mcp.json", "/ws/.npm"),
+			[]string{
+				"shut /run", "cover /tmp", "cover /var/tmp", "bind /w2", "guard /w2/.envrc in /w2", "bind /ws", "guard /ws/.claude in /ws", "bind /ws/.claude/todo in /ws/.claude",
+				"pin /ws/.git in /ws", "guard /ws/.git/config in /ws/.git",
+				"pin /ws/.git/modules in /ws/.git", "pin /ws/.git/modules/a in /ws/.git/modules", "pin /ws/.git/modules/a/b in /ws/.git/modules/a",
+				"guard /ws/.git/modules/a/b/config in /ws/.git/modules/a/b", "mask /ws/.mcp.json in /ws", "mask /ws/.npm in /ws",
+			},
+		},
+		{
+			"read-only",
+			sandbox.Profile{Workspace: "/ws", ReadOnly: true, Write: []string{"/w2"}, Protect: []string{"/ws/.git/config", "/w2/.envrc"}},
+			on,
+			[]string{"shut /run", "cover /tmp", "cover /var/tmp", "bind /w2", "guard /w2/.envrc in /w2"},
+		},
+		{
+			"read-only in /tmp",
+			sandbox.Profile{Workspace: "/tmp/ws", ReadOnly: true},
+			on,
+			[]string{"shut /run", "cover /tmp", "view /tmp/ws in /tmp", "cover /var/tmp"},
 		},
 		{
 			"a terminal",

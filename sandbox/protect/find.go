@@ -143,6 +143,9 @@ func (f *finder) note(path string, p stamp, s subject) {
 		have.guard = have.guard || s.guard
 		return
 	}
+	if up := f.items[filepath.Dir(path)]; up != nil && up.guard && s.guard {
+		return // with the directory that it lies in
+	}
 	if len(f.items) == maxItems {
 		f.err = fmt.Errorf("more than %d files to protect, %s is one too many: take a directory out of the list (--unprotect)", maxItems, path)
 		return
