@@ -97,7 +97,7 @@ func follow(at, rest string, link func(path string, p stamp)) (string, stamp) {
 		at, rest = begin(rest)
 	}
 	todo := strings.Split(rest, string(filepath.Separator))
-	p := lookAt(at)
+	var p stamp
 	for links := 0; len(todo) > 0; {
 		part := todo[0]
 		todo = todo[1:]
@@ -105,8 +105,7 @@ func follow(at, rest string, link func(path string, p stamp)) (string, stamp) {
 		case "", ".":
 			continue
 		case "..":
-			at = filepath.Dir(at)
-			p = lookAt(at)
+			at, p = filepath.Dir(at), stamp{}
 			continue
 		}
 		next := filepath.Join(at, part)
@@ -127,9 +126,12 @@ func follow(at, rest string, link func(path string, p stamp)) (string, stamp) {
 		}
 		if filepath.IsAbs(target) {
 			at, target = begin(target)
-			p = lookAt(at)
 		}
+		p = stamp{}
 		todo = append(strings.Split(target, string(filepath.Separator)), todo...)
+	}
+	if !p.exists {
+		p = lookAt(at)
 	}
 	return at, p
 }
