@@ -204,7 +204,7 @@ func TestResultJSON(t *testing.T) {
 	slices.Sort(names)
 	want := []string{
 		"backend", "ending", "enforced", "exit_code", "findings", "guard", "id", "network", "peak_memory_bytes", "programs", "removed_env", "required",
-		"sbx_version", "schema", "started", "system_ns", "tags", "user_ns", "wall_ns", "workspace",
+		"sbx_version", "schema", "started", "system_ns", "tags", "trust", "user_ns", "wall_ns", "workspace",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("fields are\n%q, want\n%q", names, want)

@@ -133,7 +133,7 @@ func compareFields(t *testing.T, at string, s *jsonschema.Schema, value any) {
 
 // conditional fields are written for some values only.
 func conditional(at, name string) bool {
-	return strings.HasSuffix(at, "denials[]") && slices.Contains([]string{"path_bytes", "to_bytes"}, name)
+	return (strings.HasSuffix(at, "denials[]") || strings.HasSuffix(at, "trust.findings[]")) && slices.Contains([]string{"path_bytes", "to_bytes"}, name)
 }
 
 // fill sets every field to something that is not empty.
