@@ -27,14 +27,17 @@ func (p *protectList) Set(v string) error {
 // shownFindings is how many files the line about them names.
 const shownFindings = 4
 
-// remarkTrust names in one line what the command left for programs outside, and
-// what probably stood in its way. A runtime gets the first in the result only: it
+// remarkTrust says what probably stood in the command's way, and names in one
+// line what it left for programs outside. A runtime finds both in the result: it
 // takes standard error for the program's.
 func (c *execCall) remarkTrust(s *streams, r sbx.Result) {
+	if c.wrapping && !isTerminal(s.err) {
+		return
+	}
 	for _, hint := range r.Hints {
 		s.say("hint", hint)
 	}
-	if !r.NewTrust || c.wrapping && !isTerminal(s.err) {
+	if !r.NewTrust {
 		return
 	}
 	var names []string
