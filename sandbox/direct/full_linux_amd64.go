@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -116,12 +117,35 @@ func (s *full) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, erro
 	return result, err
 }
 
+// looks is how often the host is looked at again for one run, when what has to
+// be hidden is replaced faster than it can be covered.
+const looks = 20
+
+// spawn starts the command. A file that goes away between being found and being
+// covered fails the set-up. It may have been replaced, and the new one has to be
+// hidden as well, so that all is looked up again.
 func (s *full) spawn(c sandbox.Command, program string, files [3]uintptr) (proc.Spawned, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
 		return proc.Spawned{}, errors.New("session is closed")
 	}
+	for look := 1; ; look++ {
+		spawned, err := s.spawnNow(c, program, files)
+		if look == looks || !vanished(err) {
+			return spawned, stepError(err)
+		}
+	}
+}
+
+// vanished says that a path that was to be hidden lost its name meanwhile, or
+// that a file has become a directory.
+func vanished(err error) bool {
+	var step *spawn.StepError
+	return errors.As(err, &step) && strings.HasPrefix(step.Step, stepHide) && (step.Errno == unix.ENOENT || step.Errno == unix.ENOTDIR)
+}
+
+func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr) (proc.Spawned, error) {
 	pipes, err := spawn.NewPipes(s.pipeUses())
 	if err != nil {
 		return proc.Spawned{}, err
@@ -135,7 +159,7 @@ func (s *full) spawn(c sandbox.Command, program string, files [3]uintptr) (proc.
 	pid, err := p.Start(cloneFlags, pipes)
 	if err != nil {
 		pipes.Close()
-		return proc.Spawned{}, stepError(err)
+		return proc.Spawned{}, err
 	}
 	ended := func() (proc.Ended, bool) {
 		e, ok := pipes.Ending()

@@ -214,6 +214,9 @@ func (m *mounter) attach(i int, s spot) {
 	m.Call(verb+s.path, unix.SYS_MOVE_MOUNT, []uintptr{0, m.Str(""), spawn.Cwd, m.Str(s.path), unix.MOVE_MOUNT_F_EMPTY_PATH}, spawn.Load(m.Word(m.fds[i])))
 }
 
+// stepHide begins the name of the step that covers a path.
+const stepHide = "hide "
+
 // hide covers a path with nothing. The file may have vanished, or be out of
 // reach for the command, too. The copy is made late: one that is not attached
 // costs more to let go of than all the rest.
@@ -225,7 +228,7 @@ func (m *mounter) hide(name string, dir bool) {
 	at, tree := m.NewRef(), m.NewRef()
 	m.Call("find "+name, unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(name), unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC}, spawn.Store(at), spawn.SkipAbsent(2))
 	m.Call("copy "+nothing+" for "+name, unix.SYS_OPEN_TREE, []uintptr{0, m.Str(nothing), treeFlags}, spawn.Load(m.own), spawn.Store(tree))
-	m.Call("hide "+name, unix.SYS_MOVE_MOUNT, []uintptr{
+	m.Call(stepHide+name, unix.SYS_MOVE_MOUNT, []uintptr{
 		0, m.Str(""), 0, m.Str(""), unix.MOVE_MOUNT_F_EMPTY_PATH | unix.MOVE_MOUNT_T_EMPTY_PATH,
 	}, spawn.Load(tree), spawn.Load2(at))
 }
