@@ -12,9 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // spot is one place that the tier full shows the command other than the host's.
@@ -64,8 +63,8 @@ func (o options) layout() ([]spot, error) {
 // fleeting says that a hidden path is so new that somebody's test may have made
 // it, and may remove it before the other tools have covered it, which fail then.
 func fleeting(s spot) bool {
-	var st unix.Stat_t
-	return s.kind == hidden && (unix.Lstat(s.path, &st) != nil || time.Since(time.Unix(st.Ctim.Unix())) < 10*time.Minute) &&
+	var st syscall.Stat_t
+	return s.kind == hidden && (syscall.Lstat(s.path, &st) != nil || time.Since(time.Unix(st.Ctim.Unix())) < 10*time.Minute) &&
 		!isBelow(s.path, "/proc")
 }
 
