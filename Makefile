@@ -24,8 +24,9 @@ all: build demo
 # Static and without a C library: one file that runs on any Linux.
 build:
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/sbx ./cmd/sbx
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/sbx-proxy ./cmd/sbx-proxy
 	@ln -sf sbx bin/sbx-exec
-	@echo "built bin/sbx $(VERSION) and the link bin/sbx-exec"
+	@echo "built bin/sbx $(VERSION), bin/sbx-proxy and the link bin/sbx-exec"
 
 demo: build
 	@scripts/demo.sh bin/sbx

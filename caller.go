@@ -160,10 +160,10 @@ func dirIn(workspace, dir string) (string, error) {
 
 // profile says what must hold for the commands of a workspace; the private
 // directories are added by the caller.
-func (e *Engine) profile(workspace, home string, who *sandbox.Identity) (sandbox.Profile, error) {
+func (e *Engine) profile(workspace, home string, who *sandbox.Identity, net network) (sandbox.Profile, error) {
 	o := &e.options
 	p := sandbox.Profile{
-		Workspace: workspace, Network: o.Network, UnixAllow: o.AllowUnix, ReadOnly: o.ReadOnly, Identity: who,
+		Workspace: workspace, Network: net.Network, UnixAllow: o.AllowUnix, ReadOnly: o.ReadOnly, Identity: who,
 		Required: o.Required, Accept: o.AcceptGaps, Tier: o.Tier, MinTier: o.MinTier, Supervisor: o.Supervisor,
 	}
 	if home != "" {
@@ -184,6 +184,9 @@ func (e *Engine) profile(workspace, home string, who *sandbox.Identity) (sandbox
 		return p, err
 	}
 	if p.Hide, err = resolvePaths("hide", o.Hide); err != nil {
+		return p, err
+	}
+	if err := e.egress(&p, net); err != nil {
 		return p, err
 	}
 	return p, e.hideAudit(&p)

@@ -74,7 +74,19 @@ var rooms = []room{
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
 	{
-		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/filter", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/egress", rooms: []string{"sandbox", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
+		why: "it starts the proxy and speaks with it; what the proxy allows is decided there",
+	},
+	{
+		dir: "netproxy", rooms: []string{"netrules", "sandbox", "sandbox/egress"}, modules: []string{sysModule},
+		why: "it serves connections by the rules of netrules and knows no backend",
+	},
+	{
+		dir: "cmd/sbx-proxy", rooms: []string{"netproxy"},
+		why: "a program of its own: net/http would cost every start of sbx",
+	},
+	{
+		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/egress", "sandbox/filter", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
 	{
@@ -99,13 +111,13 @@ var rooms = []room{
 	},
 	{
 		dir:   ".",
-		rooms: []string{"shell", "classify", "guard", "secretsenv", "config", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/protect"},
+		rooms: []string{"shell", "classify", "guard", "secretsenv", "config", "netrules", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/protect"},
 		light: true,
 		why:   "the engine is the flow over the light rooms; system calls and heavy libraries stay behind Backend",
 	},
 	{
 		dir:     "cmd/sbx",
-		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/probes", "hook", "wrappers"},
+		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/probes", "hook", "wrappers"},
 		modules: []string{sysModule},
 		light:   true,
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sbx-run/sbx/guard"
+	"github.com/sbx-run/sbx/netrules"
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/secretsenv"
 	"github.com/sbx-run/sbx/shell"
@@ -30,7 +31,16 @@ type Options struct {
 	Environ []string          // the caller's environment; nil: os.Environ()
 	Secrets secretsenv.Policy // what is taken out of it
 
-	Network   sandbox.Network
+	Network sandbox.Network
+	// NetworkRules are those of package netrules, for sandbox.NetworkRules.
+	NetworkRules []string
+	// NetworkAuto turns Network off for a command unless its tags contain
+	// "network" and AllowTags does too.
+	NetworkAuto bool
+	AllowTags   []string // of commands, that NetworkAuto may rely on
+	NetworkWhy  string   // why it is what it is, for the record; may be empty
+	Proxy       string   // path of sbx-proxy; empty: beside this program
+
 	Write     []string // further paths that may be written
 	Read      []string // paths that stay readable although they hold credentials
 	Hide      []string // further paths that may not be read
@@ -103,6 +113,7 @@ type Engine struct {
 	user     string
 	survey   func() *survey // for commands that run as the caller; taken once
 	usual    func() clean   // for commands that ask for no variable by name
+	rules    netrules.Policy
 	sessions sessions
 }
 
@@ -129,10 +140,14 @@ func New(o Options) (*Engine, error) {
 			return nil, fmt.Errorf("guard allow %d: %w", i, err)
 		}
 	}
+	rules, err := o.networkRules()
+	if err != nil {
+		return nil, err
+	}
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
-	e := &Engine{options: o, backend: backend, environ: slices.Clone(o.Environ)}
+	e := &Engine{options: o, backend: backend, environ: slices.Clone(o.Environ), rules: rules}
 	e.home, e.user = e.caller()
 	e.survey = sync.OnceValue(func() *survey { return e.surveyFor(nil) })
 	e.usual = sync.OnceValue(func() clean { return e.clean(nil, e.home, nil) })
@@ -238,7 +253,9 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 		return j, &UnparsedError{Why: why}
 	}
 
-	profile, err := e.profile(workspace, home, who)
+	net := e.networkFor(j.result.Tags)
+	j.result.Network, j.result.NetworkWhy = net.setting(), net.why
+	profile, err := e.profile(workspace, home, who, net)
 	if err != nil {
 		return j, err
 	}
@@ -263,7 +280,7 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 	j.result.Removed = append([]string{}, clean.removed...)
 	env := environment(clean.kept, surroundings{
 		dir: dir, workspace: workspace, home: home, callerHome: e.home, private: profile.Private, identity: who,
-		goProxy: clean.goProxy, online: profile.Network == sandbox.NetworkHost, keep: clean.asked,
+		goProxy: clean.goProxy, online: profile.Network != sandbox.NetworkNone, keep: clean.asked,
 		hidden: func(file string) bool { return e.hides(file, profile.Read) },
 	})
 	j.command = sandbox.Command{

@@ -30,8 +30,10 @@ type Config struct {
 	Backend    string   `json:"backend,omitempty"`     // sbx.backend
 	AcceptGaps []string `json:"accept_gaps,omitempty"` // sbx.accept_gaps
 	Require    []string `json:"require,omitempty"`     // sbx.require
-	// Network is "on", "off", or "" when the file does not say.
-	Network string `json:"network,omitempty"`
+	// Network is "on", "off", "auto", "allow:…", or "" when the file does not say.
+	Network   string   `json:"network,omitempty"`
+	AllowTags []string `json:"allow_tags,omitempty"` // sbx.allow_tags
+	Proxy     string   `json:"proxy,omitempty"`      // sbx.proxy: absolute path of sbx-proxy
 	// Timeout is the wall time, nil when the file does not say. 0 is no limit.
 	Timeout *time.Duration `json:"timeout_ns,omitempty"`
 	// Absolute paths; Load has put the home directory in place of "~".
@@ -180,12 +182,15 @@ func (c *Config) expandHome(home string) error {
 			return err
 		}
 	}
-	if c.Audit != "" {
-		one := []string{c.Audit}
-		if err := c.expand("sbx.audit", one, home, false); err != nil {
+	for _, file := range [...]struct {
+		key  string
+		path *string
+	}{{"sbx.audit", &c.Audit}, {"sbx.proxy", &c.Proxy}} {
+		one := []string{*file.path}
+		if err := c.expand(file.key, one, home, false); err != nil {
 			return err
 		}
-		c.Audit = one[0]
+		*file.path = one[0]
 	}
 	return nil
 }

@@ -157,9 +157,9 @@ func TestParseRefuses(t *testing.T) {
 		{"timeout a number", `{"sbx": {"timeout": 5}}`, `config "/c.json": sbx.timeout: want a duration like "30s", have 5`},
 		{"timeout no unit", `{"sbx": {"timeout": "5"}}`, `config "/c.json": sbx.timeout: want a duration like "30s", have "5"`},
 		{"timeout negative", `{"sbx": {"timeout": "-5s"}}`, `config "/c.json": sbx.timeout: want a duration like "30s", have "-5s"`},
-		{"network a switch", `{"sbx": {"network": false}}`, `config "/c.json": sbx.network: want "on" or "off", have false`},
-		{"network empty", `{"sbx": {"network": ""}}`, `config "/c.json": sbx.network: want "on" or "off", have ""`},
-		{"network another word", `{"sbx": {"network": "none"}}`, `config "/c.json": sbx.network: want "on" or "off", have "none"`},
+		{"network a switch", `{"sbx": {"network": false}}`, `config "/c.json": sbx.network: want "off", "on", "auto" or "allow:HOST,…", have false`},
+		{"network empty", `{"sbx": {"network": ""}}`, `config "/c.json": sbx.network: want "off", "on", "auto" or "allow:HOST,…", have ""`},
+		{"network another word", `{"sbx": {"network": "none"}}`, `config "/c.json": sbx.network: want "off", "on", "auto" or "allow:HOST,…", have "none"`},
 		{"backend a list", `{"sbx": {"backend": ["direct"]}}`, `config "/c.json": sbx.backend: want a word, have a list`},
 		{"backend empty", `{"sbx": {"backend": ""}}`, `config "/c.json": sbx.backend: want a word, have ""`},
 		{"gaps no list", `{"sbx": {"accept_gaps": "x"}}`, `config "/c.json": sbx.accept_gaps: want a list of words, have "x"`},
@@ -255,14 +255,14 @@ func TestReadRefuses(t *testing.T) {
 }
 
 func TestOverrides(t *testing.T) {
-	for value, want := range map[string]string{"": "", "bridge": "on", "none": "off"} {
+	for value, want := range map[string]string{"": "", "bridge": "on", "none": "off", "allow:": "allow:", "allow:a.test": "allow:a.test"} {
 		if o, err := ReadOverrides(env("PEPE_SANDBOX_NET", value)); err != nil || o.Network != want {
 			t.Errorf("%q: got %q, %v", value, o.Network, err)
 		}
 	}
-	for _, value := range []string{"host", "on", "off", "None", "bridge "} {
+	for _, value := range []string{"host", "on", "off", "None", "bridge ", "allow", "Allow:a.test", "auto"} {
 		_, err := ReadOverrides(env("PEPE_SANDBOX_NET", value))
-		if err == nil || !strings.Contains(err.Error(), `want "bridge" or "none"`) {
+		if err == nil || !strings.Contains(err.Error(), `want "bridge", "none" or "allow:HOST,…"`) {
 			t.Errorf("%q: %v", value, err)
 		}
 	}
@@ -285,7 +285,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if !c.Found || c.Network != "" && c.Network != "on" && c.Network != "off" {
+		if !c.Found || c.Network != "" && c.Network != "on" && c.Network != "off" && c.Network != "auto" && !strings.HasPrefix(c.Network, "allow:") {
 			t.Fatalf("accepted %+v", c)
 		}
 	})

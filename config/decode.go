@@ -56,7 +56,7 @@ func (d *decoder) secrets(c *Config, value any) {
 }
 
 var sbxKeys = []string{
-	"backend", "accept_gaps", "require", "network", "timeout", "allow_write", "allow_read", "hide", "guard", "audit",
+	"backend", "accept_gaps", "require", "network", "allow_tags", "proxy", "timeout", "allow_write", "allow_read", "hide", "guard", "audit",
 	"protect", "unprotect", "protect_strict", "read_only", "temp",
 }
 
@@ -76,6 +76,10 @@ func (d *decoder) sbx(c *Config, value any) {
 			c.Require = d.words(full, value)
 		case "network":
 			c.Network = d.network(full, value)
+		case "allow_tags":
+			c.AllowTags = d.words(full, value)
+		case "proxy":
+			c.Proxy = d.file(full, value)
 		case "timeout":
 			c.Timeout = d.duration(full, value)
 		case "allow_write":
@@ -148,10 +152,13 @@ func (d *decoder) word(key string, value any) string {
 	return s
 }
 
+// allowPrefix begins a list of hosts; what may stand in it is for netrules to say.
+const allowPrefix = "allow:"
+
 func (d *decoder) network(key string, value any) string {
 	s, ok := value.(string)
-	if value != nil && (!ok || s != "on" && s != "off") {
-		d.fail(key, `want "on" or "off", have %s`, describe(value))
+	if value != nil && (!ok || s != "off" && s != "on" && s != "auto" && !strings.HasPrefix(s, allowPrefix)) {
+		d.fail(key, `want "off", "on", "auto" or "allow:HOST,…", have %s`, describe(value))
 	}
 	return s
 }

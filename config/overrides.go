@@ -1,11 +1,14 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Overrides are the PEPE_SANDBOX_ variables. They win over the file, flags win
 // over them. "" is not set.
 type Overrides struct {
-	Network string `json:"network,omitempty"` // "on" or "off"
+	Network string `json:"network,omitempty"` // "on", "off" or "allow:…"
 	// For container backends, handed on as they are.
 	Image   string `json:"image,omitempty"`
 	Memory  string `json:"memory,omitempty"`
@@ -21,16 +24,18 @@ func ReadOverrides(getenv func(string) string) (Overrides, error) {
 		CPUs:    getenv("PEPE_SANDBOX_CPUS"),
 		Runtime: getenv("PEPE_SANDBOX_RUNTIME"),
 	}
-	switch net := getenv("PEPE_SANDBOX_NET"); net {
-	case "":
-	case "bridge":
+	switch net := getenv("PEPE_SANDBOX_NET"); {
+	case net == "":
+	case net == "bridge":
 		o.Network = "on"
-	case "none":
+	case net == "none":
 		o.Network = "off"
+	case strings.HasPrefix(net, allowPrefix):
+		o.Network = net
 	default:
 		// Other networks of container engines exist; guessing what they reach
 		// would open or close the wrong thing.
-		return Overrides{}, fmt.Errorf(`read PEPE_SANDBOX_NET: want "bridge" or "none", have %q`, net)
+		return Overrides{}, fmt.Errorf(`read PEPE_SANDBOX_NET: want "bridge", "none" or "allow:HOST,…", have %q`, net)
 	}
 	return o, nil
 }

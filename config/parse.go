@@ -33,16 +33,31 @@ var errEmpty = errors.New("the file is empty; an object is wanted, at least {}")
 // Parse reads the text of a configuration; path is for messages only. A byte
 // order mark is skipped. It is pure.
 func Parse(path string, data []byte) (Config, error) {
+	d, root, references, err := parseObject(path, data)
+	if err != nil {
+		return Config{}, err
+	}
+	c := d.config(root)
+	if d.err != nil {
+		return Config{}, d.err
+	}
+	slices.Sort(references)
+	c.References = slices.Compact(references)
+	return c, nil
+}
+
+// parseObject reads a text that is one object.
+func parseObject(path string, data []byte) (d decoder, root object, references []string, err error) {
 	text := bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	at := func(offset int64, err error) error {
 		line, col := position(text, offset)
 		return &Error{Path: path, Line: line, Col: col, Err: err}
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
-		return Config{}, at(0, errEmpty)
+		return d, nil, nil, at(0, errEmpty)
 	}
 	if i := invalidUTF8(text); i >= 0 {
-		return Config{}, at(int64(i), errors.New("not UTF-8"))
+		return d, nil, nil, at(int64(i), errors.New("not UTF-8"))
 	}
 	// One strict pass first: the token reader below is looser about what
 	// follows the value, and this one gives exact offsets.
@@ -50,28 +65,21 @@ func Parse(path string, data []byte) (Config, error) {
 	if err := json.Unmarshal(text, &whole); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
-			return Config{}, at(max(syntax.Offset-1, 0), errors.New(syntax.Error()))
+			return d, nil, nil, at(max(syntax.Offset-1, 0), errors.New(syntax.Error()))
 		}
-		return Config{}, at(0, err)
+		return d, nil, nil, at(0, err)
 	}
 	r := reader{dec: json.NewDecoder(bytes.NewReader(text))}
 	r.dec.UseNumber()
 	value, err := r.value(0)
 	if err != nil {
-		return Config{}, at(r.dec.InputOffset(), err)
+		return d, nil, nil, at(r.dec.InputOffset(), err)
 	}
 	root, ok := value.(object)
 	if !ok {
-		return Config{}, at(0, fmt.Errorf("want an object, have %s", describe(value)))
+		return d, nil, nil, at(0, fmt.Errorf("want an object, have %s", describe(value)))
 	}
-	d := decoder{path: path, text: text}
-	c := d.config(root)
-	if d.err != nil {
-		return Config{}, d.err
-	}
-	slices.Sort(r.references)
-	c.References = slices.Compact(r.references)
-	return c, nil
+	return decoder{path: path, text: text}, root, r.references, nil
 }
 
 // value reads one value with everything below it.

@@ -131,11 +131,19 @@ func (d Decision) String() string {
 	if d.Allowed {
 		return d.Target.String() + " is allowed by rule " + d.Rule
 	}
-	text := d.Target.String() + " is refused (" + d.Rule + "): " + d.Why
+	text := d.Target.String() + " is refused: " + d.Reason()
 	if d.Allow != "" {
 		text += "; " + d.Allow + " would allow it"
 	}
 	return text
+}
+
+// Reason is the rule of a refusal, with what it does not say by itself.
+func (d Decision) Reason() string {
+	if d.Rule == RuleNotListed || d.Why == "it is a "+d.Rule {
+		return d.Rule
+	}
+	return d.Rule + " (" + d.Why + ")"
 }
 
 // Judge decides about a target before anything is looked up: a name that is not
@@ -285,4 +293,10 @@ func listing(t Target) string {
 		word = t.String()
 	}
 	return "--network " + allowPrefix + word
+}
+
+// Names reports whether a rule lists a target by its full name, not below a
+// wildcard: the command cannot have made the name up.
+func (p Policy) Names(t Target) bool {
+	return slices.ContainsFunc(p.rules, func(r Rule) bool { return !r.below && r.matchesName(t.Name) && r.ports.has(t.Port) })
 }

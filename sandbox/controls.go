@@ -6,5 +6,6 @@ func Controls() []Control {
 		WritesConfined, CredentialsHidden, NoNewPrivileges, NoCapabilities, SyscallFilter, TreeEnds,
 		DaemonsEnd, EndsWithCaller, NetworkOff, Loopback, UnixSockets, Signals, AbstractSockets, DescriptorsShut,
 		MetadataConfined, ProcessesHidden, StatHidden, SharedMemory, HooksProtected, HostNetwork, Terminals,
+		RulesHeld,
 	}
 }

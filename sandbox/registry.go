@@ -90,7 +90,7 @@ func (p Profile) Judge(backend string, gaps []Gap) ([]Gap, error) {
 	var missing []Gap
 	for i := range judged {
 		g := &judged[i]
-		g.Required = slices.Contains(required, g.Control)
+		g.Required = slices.Contains(required, g.Control) || g.Control == RulesHeld && p.Network == NetworkRules
 		g.Accepted = slices.Contains(p.Accept, g.Control)
 		if g.Required && !g.Accepted {
 			missing = append(missing, *g)

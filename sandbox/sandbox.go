@@ -95,8 +95,11 @@ const (
 
 // String gives the word used by flags, configuration and results.
 func (n Network) String() string {
-	if n == NetworkHost {
+	switch n {
+	case NetworkHost:
 		return "on"
+	case NetworkRules:
+		return "allow:"
 	}
 	return "off"
 }
@@ -111,6 +114,7 @@ type Profile struct {
 	Home      string   // the caller's home directory, where credentials are looked for; may be empty
 	Private   Private  // sbx's own directories for this workspace
 	Network   Network
+	Egress    *Egress   // with NetworkRules, and only then
 	UnixAllow bool      // sockets of the unix family may be made (accepts gap unix-sockets)
 	Identity  *Identity // run as somebody else (only root can); nil: as the caller
 	Required  []Control // nil: DefaultRequired
@@ -238,6 +242,13 @@ type Result struct {
 	Identity  *Identity     `json:"identity,omitempty"`
 	// BackendVersion is what the backend stands on, e.g. "landlock ABI 7, Linux 6.12.0".
 	BackendVersion string `json:"backend_version,omitempty"`
+	// Hosts is what went over the network, by host, as far as the sandbox was the
+	// way: with NetworkRules. HostsBeyond counts what is not listed any more.
+	Hosts       []HostUse `json:"hosts,omitempty"`
+	HostsBeyond int64     `json:"hosts_beyond,omitempty"`
+	// NetworkError says that the way out broke during the run: what the command
+	// saw as refused may not have been, and the records may not be complete.
+	NetworkError string `json:"network_error,omitempty"`
 	// Denials are the acts that were refused, as far as they were watched: those on
 	// the network always, others with Profile.Explain.
 	Denials       []Denial `json:"denials,omitempty"`

@@ -16,7 +16,7 @@ const execHelp = `sbx exec: run a program confined to one directory. No shell is
 
   sbx exec -- make test                          in this directory
   sbx exec --workspace ~/src/app -- npm ci
-  sbx exec --net on -- go mod download           with the host's network
+  sbx exec --network allow:go -- go mod download with what go needs, and no more
   sbx exec --timeout 5m -- pytest -q             124 when the time is over
   sbx exec --allow-write /srv/cache -- ./build
   sbx exec --unprotect .git/config -- git remote add o https://example.com/r.git
@@ -31,7 +31,7 @@ not executable; 127 not found; 128+n signal n.
 const runHelp = `sbx run: run a line of shell (bash) confined to one directory.
 
   sbx run 'make && ./app --version'
-  sbx run --net on 'curl -s https://example.com | wc -c'
+  sbx run --network allow:example.com 'curl -s https://example.com | wc -c'
   sbx run --shell sh 'echo $0'                   sh, mksh or zsh instead of bash
 
 Exit status: as for sbx exec --help.
@@ -41,7 +41,8 @@ const confineHelp = `
   --workspace DIR     the one directory that may change (default: here)
   --cwd DIR           where it starts, in the workspace (default: its top)
   --backend NAME      direct (default), or none: no isolation at all
-  --net on|off        the host's network (default: off)
+  --network WHAT      off (default), on, auto, or allow:HOST,… (sbx network --help); --net too
+  --allow-tag network let --network auto open the network to commands with this tag
   --timeout TIME      90s, 5m; a bare number is seconds
   --allow-write PATH  may be written too; again for more
   --allow-read PATH   stays readable although it holds credentials
@@ -69,7 +70,8 @@ type execCall struct {
 	cwd                string
 	result             string
 	tier, require      string
-	net                choice
+	net                networkWord
+	allowTags          list
 	timeout            timeLimit
 	write, read, hide  list
 	protect            protectList
@@ -88,12 +90,14 @@ type execCall struct {
 }
 
 func newExecCall(name string) *execCall {
-	c := &execCall{flags: *newFlags(name), net: choice{words: []string{"on", "off"}}, temp: choice{words: []string{"run", "keep"}}}
+	c := &execCall{flags: *newFlags(name), temp: choice{words: []string{"run", "keep"}}}
 	c.StringVar(&c.workspace, "workspace", "", "")
 	c.StringVar(&c.cwd, "cwd", "", "")
 	c.StringVar(&c.backend, "backend", "", "")
 	c.StringVar(&c.result, "result", "", "")
+	c.Var(&c.net, "network", "")
 	c.Var(&c.net, "net", "")
+	c.Var(&c.allowTags, "allow-tag", "")
 	c.Var(&c.timeout, "timeout", "")
 	c.Var(&c.write, "allow-write", "")
 	c.Var(&c.read, "allow-read", "")
@@ -195,6 +199,7 @@ func (c *execCall) program() string {
 // remark says what the exit status alone does not. A runtime takes standard
 // error for the program's, so that it gets only what went wrong.
 func (c *execCall) remark(s *streams, r sbx.Result) {
+	s.denials(r)
 	switch {
 	case r.Ending == sandbox.NotFound:
 		s.say("error", c.program()+": no such program")

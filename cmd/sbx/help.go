@@ -21,6 +21,7 @@ func commands() []command {
 		{"rules", "list the rules that commands are read by", rulesHelp, rulesCommand},
 		{"hook", "let a coding agent ask sbx before it runs a command", hookHelp, hookCommand},
 		{"wrapper", "install the wrapper that an agent runtime calls", wrapperHelp, wrapperCommand},
+		{"network", "list what --network allow:… has names for", networkHelp, networkCommand},
 		{"probe", "try what a backend really stops on this machine", probeHelp, probeCommand},
 	}
 }

@@ -50,9 +50,11 @@ func build(dir string) error {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "sbx"), ".").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("build sbx: %w\n%s", err, out)
+	for name, source := range map[string]string{"sbx": ".", "sbx-proxy": "../sbx-proxy"} {
+		out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), source).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("build %s: %w\n%s", name, err, out)
+		}
 	}
 	if err := os.Symlink("sbx", filepath.Join(dir, wrapperName)); err != nil {
 		return err

@@ -49,7 +49,6 @@ func (c *execCall) settings() (sbx.Options, error) {
 	if c.temp.set {
 		o.FreshTemp = c.temp.value == "run"
 	}
-	o.Network = c.network(over.Network, file.Network)
 	if o.AcceptGaps, err = controls("sbx.accept_gaps", file.AcceptGaps); err != nil {
 		return o, err
 	}
@@ -66,6 +65,9 @@ func (c *execCall) settings() (sbx.Options, error) {
 		c.timeout.value = *file.Timeout
 	}
 	if o.Workspace, err = c.workspaceOrHere(); err != nil {
+		return o, err
+	}
+	if err := c.network(&o, over.Network, file); err != nil {
 		return o, err
 	}
 	o.GuardAllow, err = guardAllow(file, o.Workspace)
@@ -97,24 +99,6 @@ func (c *execCall) workspaceOrHere() (string, error) {
 		return "", usage("find the current directory: "+err.Error(), "name the workspace with --workspace")
 	}
 	return here, nil
-}
-
-// network is off unless somebody says otherwise; a runtime's wrapper is on
-// unless the runtime says otherwise, as the documents of such runtimes promise.
-func (c *execCall) network(override, configured string) sandbox.Network {
-	word := "off"
-	if c.wrapping {
-		word = "on"
-	}
-	for _, said := range [...]string{configured, override, c.net.value} {
-		if said != "" {
-			word = said
-		}
-	}
-	if word == "on" {
-		return sandbox.NetworkHost
-	}
-	return sandbox.NetworkNone
 }
 
 func controls(key string, names []string) ([]sandbox.Control, error) {

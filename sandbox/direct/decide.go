@@ -153,7 +153,11 @@ var gaps = []struct {
 		"unix sockets are allowed: every socket that the user can open is reachable, those of daemons too", fixFull,
 	},
 	{
-		sandbox.HostNetwork, func(_ int, p sandbox.Profile) bool { return p.Network == sandbox.NetworkHost },
+		sandbox.RulesHeld, func(_ int, p sandbox.Profile) bool { return p.Network == sandbox.NetworkRules },
+		"Landlock knows no hosts: the network would be the host's as it is, and no rule would be held", fixFull,
+	},
+	{
+		sandbox.HostNetwork, func(_ int, p sandbox.Profile) bool { return p.Network != sandbox.NetworkNone },
 		"the network is the host's: metadata addresses and services on its loopback are reachable", "network off, or the full tier with an allow list",
 	},
 	{
@@ -198,8 +202,11 @@ func decideFull(abi int, p sandbox.Profile, noProc bool) decision {
 		}
 	}
 	for _, c := range sandbox.Controls() {
-		off := p.Network == sandbox.NetworkNone
-		if (c == sandbox.NetworkOff || c == sandbox.HostNetwork) && !off || hasGap(d.gaps, c) {
+		switch {
+		case c == sandbox.NetworkOff && p.Network != sandbox.NetworkNone,
+			c == sandbox.HostNetwork && p.Network == sandbox.NetworkHost,
+			c == sandbox.RulesHeld && p.Network != sandbox.NetworkRules,
+			hasGap(d.gaps, c):
 			continue
 		}
 		d.enforced = append(d.enforced, c)
@@ -215,7 +222,7 @@ var fullGaps = []struct {
 }{
 	{
 		sandbox.HostNetwork, func(_ int, p sandbox.Profile, _ bool) bool { return p.Network == sandbox.NetworkHost },
-		"the network is the host's: metadata addresses and services on its loopback are reachable", "network off",
+		"the network is the host's: metadata addresses and services on its loopback are reachable", "network off, or an allow list",
 	},
 	{
 		sandbox.AbstractSockets, func(abi int, p sandbox.Profile, _ bool) bool { return p.Network == sandbox.NetworkHost && abi < 6 },

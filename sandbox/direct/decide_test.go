@@ -99,6 +99,7 @@ func TestDecideFull(t *testing.T) {
 		{"nothing to protect", newestABI, sandbox.Profile{Protect: []string{}}, false, []sandbox.Control{sandbox.UnixSockets}},
 		{"on", newestABI, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.HostNetwork, sandbox.UnixSockets, sandbox.HooksProtected}},
 		{"on, old", 5, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.HostNetwork, sandbox.AbstractSockets, sandbox.UnixSockets, sandbox.HooksProtected}},
+		{"rules", 5, sandbox.Profile{Network: sandbox.NetworkRules}, false, []sandbox.Control{sandbox.UnixSockets, sandbox.HooksProtected}},
 		{"no proc", newestABI, sandbox.Profile{UnixAllow: true}, true, []sandbox.Control{sandbox.UnixSockets, sandbox.ProcessesHidden, sandbox.HooksProtected}},
 	} {
 		d := decideFull(tt.abi, tt.p, tt.noProc)
@@ -113,8 +114,13 @@ func TestDecideFull(t *testing.T) {
 			t.Errorf("%s: gaps %v, want %v", tt.name, got, tt.gaps)
 		}
 		for _, c := range sandbox.Controls() {
-			off := tt.p.Network == sandbox.NetworkNone
-			want := !slices.Contains(got, c) && (off || c != sandbox.NetworkOff)
+			want := !slices.Contains(got, c)
+			switch c {
+			case sandbox.NetworkOff:
+				want = want && tt.p.Network == sandbox.NetworkNone
+			case sandbox.RulesHeld:
+				want = want && tt.p.Network == sandbox.NetworkRules
+			}
 			if slices.Contains(d.enforced, c) != want {
 				t.Errorf("%s: %s enforced: %v", tt.name, c, !want)
 			}

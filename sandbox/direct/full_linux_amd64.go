@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/egress"
 	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/sandbox/spawn"
 )
@@ -95,8 +96,12 @@ func (s *full) Close() error {
 
 // Plan says what Run would do.
 func (s *full) Plan(c sandbox.Command) (sandbox.Plan, error) {
+	c = s.pointed(c)
 	spots, hidden, links := s.survey("")
 	p := s.plan(c, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, spots, links)
+	if s.profile.Network == sandbox.NetworkRules {
+		planGate(p, &spawn.Pipes{}, -1)
+	}
 	p.ExecInit(s.init, &spawn.Pipes{}, "", c.Argv, nil)
 	plan := planOf(s.profile, c)
 	plan.Tier, plan.Hide, plan.Steps = s.tier, hidden, outline(p)
@@ -107,10 +112,13 @@ func (s *full) Plan(c sandbox.Command) (sandbox.Plan, error) {
 
 // Run starts the command and waits.
 func (s *full) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	c = s.pointed(c)
+	var gate *egress.Gate
 	result, err := proc.Run(ctx, proc.Job{
 		Command: c, Dir: dirOf(s.profile, c), Supervisor: s.profile.Supervisor, Init: true,
-		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) { return s.spawn(c, path, files) },
+		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) { return s.spawn(c, path, files, &gate) },
 	})
+	closeGate(gate, &result)
 	result.Backend, result.Tier, result.BackendVersion = Name, s.tier, versionOf(s.abi)
 	result.Enforced, result.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
 	result.Identity = s.profile.Identity
@@ -124,14 +132,14 @@ const looks = 20
 // spawn starts the command. A file that goes away between being found and being
 // covered fails the set-up. It may have been replaced, and the new one has to be
 // hidden as well, so that all is looked up again.
-func (s *full) spawn(c sandbox.Command, program string, files [3]uintptr) (proc.Spawned, error) {
+func (s *full) spawn(c sandbox.Command, program string, files [3]uintptr, gate **egress.Gate) (proc.Spawned, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
 		return proc.Spawned{}, errors.New("session is closed")
 	}
 	for look := 1; ; look++ {
-		spawned, err := s.spawnNow(c, program, files)
+		spawned, err := s.spawnNow(c, program, files, gate)
 		if look == looks || !vanished(err) {
 			return spawned, stepError(err)
 		}
@@ -145,22 +153,29 @@ func vanished(err error) bool {
 	return errors.As(err, &step) && strings.HasPrefix(step.Step, stepHide) && (step.Errno == unix.ENOENT || step.Errno == unix.ENOTDIR)
 }
 
-func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr) (proc.Spawned, error) {
+func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, gate **egress.Gate) (proc.Spawned, error) {
 	pipes, err := spawn.NewPipes(s.pipeUses())
 	if err != nil {
 		return proc.Spawned{}, err
 	}
 	spots, _, links := s.survey(terminalOf(files))
 	p := s.plan(c, pipes, files, spots, links)
+	way, err := s.openGate(p, pipes)
+	if err != nil {
+		pipes.Close()
+		return proc.Spawned{}, err
+	}
 	p.ExecInit(s.init, pipes, program, c.Argv, c.Env)
 	if s.profile.Identity != nil {
 		defer keepDumpable()()
 	}
 	pid, err := p.Start(cloneFlags, pipes)
 	if err != nil {
+		way.Kill()
 		pipes.Close()
 		return proc.Spawned{}, err
 	}
+	*gate = way
 	ended := func() (proc.Ended, bool) {
 		e, ok := pipes.Ending()
 		return proc.Ended{Status: syscall.WaitStatus(e.Status), PeakBytes: e.PeakBytes}, ok
@@ -173,7 +188,7 @@ func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr) (pr
 }
 
 func (s *full) pipeUses() int {
-	if s.profile.Identity != nil {
+	if s.profile.Identity != nil || s.profile.Network == sandbox.NetworkRules {
 		return spawn.WithInit | spawn.WithRelease
 	}
 	return spawn.WithInit
@@ -216,7 +231,7 @@ func (s *full) plan(c sandbox.Command, pipes *spawn.Pipes, files [3]uintptr, spo
 	if s.only.without&layerMounts == 0 {
 		m.mounts(s.tier == tierFull, links)
 	}
-	if s.profile.Network == sandbox.NetworkNone {
+	if s.profile.Network != sandbox.NetworkHost {
 		planLoopback(p)
 	}
 	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(dirOf(s.profile, c))})
@@ -242,7 +257,7 @@ func (s *full) plan(c sandbox.Command, pipes *spawn.Pipes, files [3]uintptr, spo
 func (s *full) planNamespaces(p *spawn.Plan) {
 	flags := uintptr(unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS)
 	names := "mount, ipc and host name"
-	if s.profile.Network == sandbox.NetworkNone {
+	if s.profile.Network != sandbox.NetworkHost {
 		flags |= unix.CLONE_NEWNET
 		names = "mount, ipc, host name and network"
 	}

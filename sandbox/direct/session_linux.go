@@ -340,7 +340,7 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 // planOf fills in what does not depend on the tier.
 func planOf(p sandbox.Profile, c sandbox.Command) sandbox.Plan {
 	plan := sandbox.Plan{
-		Backend: Name, Argv: slices.Clone(c.Argv), Dir: dirOf(p, c), Network: p.Network.String(), Write: writable(p),
+		Backend: Name, Argv: slices.Clone(c.Argv), Dir: dirOf(p, c), Network: p.NetworkSetting(), Write: writable(p),
 	}
 	for _, entry := range c.Env {
 		name, _, _ := strings.Cut(entry, "=")

@@ -21,7 +21,7 @@ func isRealDir(name string) bool { return kindOf(name) == dir }
 // is found, and with some resolvers it lies in /run.
 func resolverFile(p sandbox.Profile) string {
 	if p.Network == sandbox.NetworkNone {
-		return ""
+		return "" // with rules names are looked up outside, but some programs end without the file
 	}
 	real, err := filepath.EvalSymlinks("/etc/resolv.conf")
 	if err != nil {
