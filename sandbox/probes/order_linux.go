@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/protect"
 )
 
 // plainly is the backend name of a control: the command is started as it is.
@@ -26,6 +27,8 @@ type order struct {
 	// Leak are files that the supervisor opens, without close-on-exec, before
 	// it runs the command: what a careless program would hand down.
 	Leak []string
+	// Protection says what of the workspace stays as it is, and what is taken back.
+	Protection protect.Options
 	// Hold says that the supervisor waits for a second line between opening
 	// the session and running the command.
 	Hold bool

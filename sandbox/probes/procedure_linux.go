@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/protect"
 )
 
 // procedure does a row that is more than one command.
@@ -48,6 +49,12 @@ func (r *runner) procedure(row Row, at place) (observation, []sandbox.Gap) {
 		return r.callerKilled(at)
 	case "stubs":
 		return r.stubs(at)
+	case "prepared":
+		return r.prepared(row, at)
+	case "reported":
+		return r.reported(row, at, protect.Options{})
+	case "taken-back":
+		return r.reported(row, at, protect.Options{Strict: true})
 	case "crash-stubs":
 		return r.crashStubs(at)
 	case "flood":

@@ -1,6 +1,11 @@
 package probes
 
-import "github.com/sbx-run/sbx/sandbox"
+import (
+	"path"
+	"strings"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
 
 // Shorthands: most rows test one control.
 func writes() []sandbox.Control   { return []sandbox.Control{sandbox.WritesConfined} }
@@ -135,7 +140,6 @@ func secretRows() []Row {
 // later.
 func trustRows() []Row {
 	const group = "files that others trust"
-	const reported = "it did not exist before: this is for a report after the run, which the contract does not have yet"
 	rows := []Row{
 		{ID: "P31a", Try: "make a git hook", Act: []string{"create", "$W/.git/hooks/pre-commit"}},
 		{ID: "P31b", Try: "make a sample hook a real one", Act: []string{"rename", "$W/.git/hooks/pre-commit.sample", "$W/.git/hooks/pre-commit"}},
@@ -148,7 +152,9 @@ func trustRows() []Row {
 		{ID: "P34a", Try: "move .git away", Act: []string{"rename", "$W/.git", "$W/g2"}},
 		{ID: "P34b", Try: "rebuild .git with a hook", Shell: `cd "$W" && mv .git g2 && mkdir .git && cp -r g2/* .git && echo x >.git/hooks/pre-commit`},
 		{ID: "P34c", Try: "replace the hooks by a link", Shell: `cd "$W" && mv .git/hooks h2 && ln -s ../h2 .git/hooks && echo x >h2/pre-commit`},
+		{ID: "P34d", Try: "link .git/config to a second name and write to that", Shell: `cd "$W" && ln .git/config h && echo x >>h`},
 	}
+	rows = append(rows, preparedRows()...)
 	for i, name := range []string{
 		".claude/settings.json", ".codex/config.toml", ".gemini/settings.json", ".cursor/mcp.json", ".mcp.json", ".vscode/tasks.json", ".envrc", ".husky/pre-commit", ".bashrc",
 	} {
@@ -157,15 +163,74 @@ func trustRows() []Row {
 	for i := range rows {
 		rows[i].Controls = hooks()
 	}
+	rows = append(rows, reportedRows()...)
 	return grouped(group, append(rows,
 		Row{ID: "P33", Try: "git status, add, commit and branch", Want: Works, Needs: Needs{Programs: []string{"git"}}, Shell: `cd "$W" && git status >/dev/null && git add own && git commit -qm one && git branch two && git log --oneline >/dev/null`},
-		Row{ID: "P37", Try: "make a repository with a hook below the workspace", Beyond: reported},
-		Row{ID: "P39", Try: "make agents' and editors' settings", Beyond: reported},
-		Row{ID: "P40", Try: "make start files of shells and tools", Beyond: reported},
-		Row{ID: "P41", Try: "make workflows, makefiles and package scripts", Beyond: "this is the work itself, for a report after the run, which the contract does not have yet"},
 		Row{ID: "P43", Try: "leave no file behind that the command did not make", Want: Works, Procedure: []string{"stubs"}},
 		Row{ID: "P44", Try: "leave no file and no mount behind when sbx is killed", Want: Works, Procedure: []string{"crash-stubs"}},
 	))
+}
+
+// preparedRows change what is trusted in workspaces that are laid out in another
+// way. PROCEDURE: what is done before, what the command does, and what of the
+// workspace must stay as it is.
+func preparedRows() []Row {
+	const (
+		linkedHooks = `mkdir -p tools/hooks && echo x >tools/hooks/pre-commit && rm -r .git/hooks && ln -s ../tools/hooks .git/hooks`
+		linkedGit   = `mv .git store && ln -s store .git`
+		gitFile     = `mv .git store && echo gitdir: store >.git`
+		submodule   = `mkdir -p .git/modules/m/hooks .git/modules/m/objects .git/modules/m/refs m && echo x >.git/modules/m/HEAD && printf '[core]\nworktree = ../../../m\n' >.git/modules/m/config && echo gitdir: ../.git/modules/m >m/.git`
+		hooksPath   = `mkdir githooks && printf '[core]\nhooksPath = githooks\n' >>.git/config`
+	)
+	return []Row{
+		{ID: "P35a", Try: "write to the hooks that .git/hooks, a link, leads to", Procedure: []string{"prepared", linkedHooks, `echo y >tools/hooks/pre-commit`, "tools/hooks"}},
+		{ID: "P35b", Try: "replace .git/hooks, a link", Procedure: []string{"prepared", linkedHooks, `ln -sfn ../a .git/hooks`, ".git/hooks"}},
+		{ID: "P35c", Try: "move the directory that holds the hooks", Procedure: []string{"prepared", linkedHooks, `mv tools t2 && cp -r t2 tools && echo y >tools/hooks/pre-commit`, "tools/hooks"}},
+		{ID: "P35d", Try: "replace .git, a link", Procedure: []string{"prepared", linkedGit, `cp -r store s2 && ln -sfn s2 .git && echo y >s2/hooks/pre-commit`, ".git"}},
+		{ID: "P35e", Try: "write to the configuration that .git, a link, leads to", Procedure: []string{"prepared", linkedGit, `echo y >>store/config`, "store/config"}},
+		{ID: "P36a", Try: "let a git file lead elsewhere", Procedure: []string{"prepared", gitFile, `echo gitdir: a >.git`, ".git"}},
+		{ID: "P36b", Try: "write to the hooks that a git file leads to", Procedure: []string{"prepared", gitFile, `echo y >store/hooks/pre-commit`, "store/hooks"}},
+		{ID: "P36c", Try: "make a hook of a submodule", Procedure: []string{"prepared", submodule, `echo y >.git/modules/m/hooks/post-checkout`, ".git/modules/m/hooks"}},
+		{ID: "P36d", Try: "move the git directories of submodules away", Procedure: []string{"prepared", submodule, `mv .git/modules m2 && cp -r m2 .git/modules && echo y >.git/modules/m/hooks/post-checkout`, ".git/modules/m/hooks"}},
+		{ID: "P36e", Try: "let the git file of a submodule lead elsewhere", Procedure: []string{"prepared", submodule, `echo gitdir: ../a >m/.git`, "m/.git"}},
+		{ID: "P36f", Try: "write to the directory that core.hooksPath names", Procedure: []string{"prepared", hooksPath, `echo y >githooks/pre-commit`, "githooks"}},
+	}
+}
+
+// reportedRows make what was not there, which is allowed: what counts is that the
+// report after the run names it. PROCEDURE: what the command does, and what it makes.
+func reportedRows() []Row {
+	reported := func(id, try, text string, names ...string) Row {
+		return Row{ID: id, Try: try + ", unreported", Controls: hooks(), Procedure: append([]string{"reported", text}, names...)}
+	}
+	rows := []Row{
+		reported("P37", "make a repository with a hook below the workspace", `mkdir -p sub/.git/hooks && echo x >sub/.git/config && echo x >sub/.git/hooks/post-checkout`, "sub/.git", "sub/.git/hooks/post-checkout"),
+		reported("P37b", "make a bare repository", `mkdir -p b.git/objects b.git/refs && echo x >b.git/HEAD && echo x >b.git/config`, "b.git"),
+		reported("P37c", "let git find its configuration elsewhere", `echo ../evil >.git/commondir`, ".git/commondir"),
+		reported("P42a", "make a link that leaves the workspace", `ln -s "$O" b/l`, "b/l"),
+		reported("P42b", "make a link by another link that leaves the workspace", `ln -s "$O" b/l; ln -s l/f b/m`, "b/m"),
+	}
+	for i, name := range []string{".claude", ".codex", ".gemini", ".cursor", ".mcp.json", ".vscode/tasks.json"} {
+		rows = append(rows, reported("P39"+string(rune('a'+i)), "make "+name, absent(name), name))
+	}
+	for i, name := range []string{".bashrc", ".zshrc", ".profile", ".zprofile", ".envrc", ".npmrc", ".gitmodules", ".gitattributes", ".ripgreprc"} {
+		rows = append(rows, reported("P40"+string(rune('a'+i)), "make "+name, absent(name), name))
+	}
+	for i, name := range []string{".github/workflows/x.yml", "Makefile", ".devcontainer", ".pre-commit-config.yaml", "package.json"} {
+		rows = append(rows, reported("P41"+string(rune('a'+i)), "make "+name, absent(name), name))
+	}
+	return append(rows, Row{
+		ID: "P39z", Try: "make settings that stay, when what appears is to be taken back", Controls: hooks(),
+		Procedure: []string{"taken-back", absent(".mcp.json") + "; mkdir .codex; ln -s $O l", ".mcp.json", ".codex", "l"},
+	})
+}
+
+// absent makes a file, or a directory of settings.
+func absent(name string) string {
+	if strings.Contains(name, "/") {
+		return "mkdir -p " + path.Dir(name) + " && echo x >" + name
+	}
+	return "echo x >" + name
 }
 
 func grouped(name string, rows []Row) []Row {

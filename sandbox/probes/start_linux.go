@@ -34,7 +34,8 @@ type done struct {
 	out     string // both streams
 	err     string // the run itself failed
 	none    bool   // nothing ran
-	caller  int64  // signals that the supervisor got
+	trust   *sandbox.Trust
+	caller  int64 // signals that the supervisor got
 	shorten func(string) string
 }
 
@@ -238,7 +239,7 @@ func (j *job) wait() done {
 	j.end()
 	d := done{
 		plan: j.first.Plan, ending: last.Result.Ending, code: last.Result.ExitCode, signal: last.Result.Signal,
-		err: j.shorten(last.Err), none: last.Nothing, caller: last.Signals, shorten: j.shorten,
+		err: j.shorten(last.Err), none: last.Nothing, trust: last.Result.Trust, caller: last.Signals, shorten: j.shorten,
 	}
 	d.out = j.text()
 	if j.failure != nil {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/protect"
 )
 
 // supervise runs one order: it stands for `sbx exec`, or for an embedding
@@ -95,6 +96,12 @@ func runConfined(o order, open Open, opened func(answer)) answer {
 	if err != nil {
 		return failed(err)
 	}
+	// As the engine does: for each run, and looked at again after it.
+	watch, err := protect.Find(o.Profile, o.Protection)
+	if err != nil {
+		return failed(err)
+	}
+	o.Profile.Protect = watch.Paths()
 	session, err := backend.Open(context.Background(), o.Profile)
 	if err != nil {
 		return failed(err)
@@ -112,6 +119,7 @@ func runConfined(o order, open Open, opened func(answer)) answer {
 	if a.Result, err = session.Run(context.Background(), c); err != nil {
 		a.Err, a.Nothing = err.Error(), !errors.Is(err, sandbox.ErrLost)
 	}
+	a.Result.Trust = watch.Report(longest) // a slow machine is not what is tried
 	return a
 }
 
