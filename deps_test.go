@@ -54,6 +54,10 @@ var rooms = []room{
 		why: "proxy, connect broker and resolver ask one judge, and its answer depends on what they tell it alone",
 	},
 	{
+		dir: "redact", rooms: []string{"secretsenv"}, light: true,
+		why: "what looks like a credential is known in one place; whose output it is does not matter",
+	},
+	{
 		dir: "permit", rooms: []string{"shell", "classify"}, light: true,
 		why: "what is granted depends on the call and on what is remembered; stores of it are at the edge",
 	},
