@@ -83,7 +83,7 @@ func Locate(getenv func(string) string) (string, error) {
 	for _, from := range [...]struct{ name, rest string }{
 		{"PEPE_CONFIG", ""},
 		{"PEPE_HOME", "config.json"},
-		{"HOME", filepath.Join(".pepe", "config.json")},
+		{"HOME", homeFile},
 	} {
 		value := getenv(from.name)
 		if value == "" {
@@ -97,6 +97,25 @@ func Locate(getenv func(string) string) (string, error) {
 	return "", nil
 }
 
+// homeFile is the place of the file below the home directory.
+const homeFile = ".pepe/config.json"
+
+// outOfReach says that home lies in, or is, a directory of somebody else's that
+// the caller may not enter: a container started with a user of its own often has
+// such a HOME. No file of the caller's can be there. In a directory of the
+// caller's own it could, and a command may have changed the mode.
+func outOfReach(home string) bool {
+	for dir := filepath.Clean(home); ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err == nil {
+			return info.IsDir() && !ours(info)
+		}
+		if !errors.Is(err, fs.ErrPermission) || dir == filepath.Dir(dir) {
+			return false
+		}
+	}
+}
+
 // Load finds and reads the file. No file is no error and an empty Config; a
 // file that cannot be read or understood is an error, because it may have said
 // something that confines.
@@ -106,6 +125,10 @@ func Load(getenv func(string) string) (Config, error) {
 		return Config{}, err
 	}
 	c, err := Read(path)
+	home := getenv("HOME")
+	if errors.Is(err, fs.ErrPermission) && getenv("PEPE_CONFIG") == "" && getenv("PEPE_HOME") == "" && outOfReach(home) {
+		return Config{Path: path}, nil
+	}
 	if err != nil {
 		return Config{Path: path}, err
 	}

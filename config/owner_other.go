@@ -1,0 +1,7 @@
+//go:build !unix
+
+package config
+
+import "os"
+
+func ours(os.FileInfo) bool { return true }
