@@ -86,11 +86,8 @@ func (e *Engine) openPrivate(workspace string, id *sandbox.Identity, writable []
 			first = err
 		}
 	}
-	if id == nil {
-		if dir, err := os.MkdirTemp(e.tempDir(), "sbx-"); err == nil && !inAny(realPath(dir), writable) {
-			p := &private{dir: realPath(dir), fresh: true}
-			return p, p.fill(id)
-		}
+	if p, err := e.openFresh(id, writable); err == nil {
+		return p, nil
 	}
 	return nil, fmt.Errorf("make private directories: %w", first)
 }
@@ -251,18 +248,22 @@ func (p *private) empty() error {
 // close ends the hold.
 func (p *private) close() {
 	p.endRun()
-	if p.lock != nil {
-		p.touch()
-		p.lock.Close()
-	}
 	if p.fresh {
 		os.RemoveAll(p.dir)
+	} else if p.lock != nil {
+		p.touch()
+	}
+	if p.lock != nil {
+		p.lock.Close()
 	}
 }
 
 // firstTime reports whether the set of names was never given before for this
 // workspace, and remembers it.
 func (p *private) firstTime(names string) bool {
+	if p.fresh {
+		return true
+	}
 	sum := sha256.Sum256([]byte(names))
 	stamp := filepath.Join(p.dir, "gaps-"+hex.EncodeToString(sum[:8]))
 	if _, err := os.Lstat(stamp); err == nil {
