@@ -23,6 +23,8 @@ needed=(
 	"busybox-static|a static program to confine|command -v busybox"
 	"shellcheck|the wrapper scripts and our own|command -v shellcheck"
 	"bubblewrap|make bench compares with it|command -v bwrap"
+	"vim|terminal: an editor in a sandbox|command -v vim"
+	"less|terminal: a pager in a sandbox|command -v less"
 	"procps|probes: ps, kill|command -v ps"
 	"passwd|tests as an ordinary user: useradd|command -v useradd || test -x /usr/sbin/useradd"
 	"docker.io|tests of the backend docker; make bench compares with it|command -v dockerd && command -v docker"

@@ -128,6 +128,10 @@ func act(name string, args []string) error {
 		return connectUnix(arg(0))
 	case "tiocsti":
 		return ioctl(arg(0), unix.TIOCSTI)
+	case "tioclinux": // pastes into a console
+		return ioctl(arg(0), unix.TIOCLINUX)
+	case "tioclinux-high":
+		return ioctl(arg(0), unix.TIOCLINUX|1<<32)
 	case "tiocsti-high": // the kernel looks at 32 bits of the request
 		return ioctl(arg(0), unix.TIOCSTI|1<<32)
 	case "openpty":

@@ -75,12 +75,9 @@ func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c
 	planLimits(p)
 	p.CloseOnExec()
 	planNoPrivileges(p)
-	if s.only.without&layerLandlock == 0 {
-		p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})
-	}
-	if s.only.without&layerSeccomp == 0 {
-		planFilter(p, s.decision.filters, s.programs)
-	}
+	p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})
+	planFilter(p, s.decision.filters, s.programs)
+	p.LeaveOut(s.only.omit)
 	return p
 }
 

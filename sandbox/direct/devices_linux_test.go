@@ -21,7 +21,7 @@ func testTerminalInput(r *room) {
 		}
 		name = "/dev/ptmx"
 	}
-	for _, act := range []string{"tiocsti", "tiocsti-high"} {
+	for _, act := range []string{"tiocsti", "tiocsti-high", "tioclinux", "tioclinux-high"} {
 		// Without a controlling terminal only root gets as far as the filter.
 		if got := r.do(r.unconfined(), act, name); os.Geteuid() == 0 && got == "EPERM" {
 			t.Fatalf("control: %s: %s", act, got)

@@ -20,20 +20,14 @@ type Backend struct{ only variant }
 // variant narrows what is tried. The zero value is what is shipped; tests use
 // the rest.
 type variant struct {
-	tier    string // this one alone
-	thread  bool   // the landlock tier by way of a restricted thread
-	without layer  // left out, to prove that the suite notices
+	tier   string // this one alone
+	thread bool   // the landlock tier by way of a restricted thread
+	// To prove that the suite notices what is missing: omit picks steps to leave
+	// out, by their names, and share is the namespaces (CLONE_NEW*) that stay the
+	// host's.
+	omit  func(step string) bool
+	share uintptr
 }
-
-// layer is a part of the confinement.
-type layer uint
-
-const (
-	layerLandlock layer = 1 << iota
-	layerSeccomp
-	layerMounts    // everything that is mounted
-	layerNamespace // the mount namespace, without which nothing may be mounted
-)
 
 // New returns the backend. On other systems than Linux it exists and says
 // sandbox.ErrUnsupported.

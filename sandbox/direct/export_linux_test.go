@@ -9,15 +9,7 @@ func NewTier(tier string) *Backend { return &Backend{variant{tier: tier}} }
 // other architectures use.
 func NewThread() *Backend { return &Backend{variant{tier: tierLandlock, thread: true}} }
 
-// WithoutLayers leaves layers out.
-func WithoutLayers(tier string, layers uint) *Backend {
-	return &Backend{variant{tier: tier, without: layer(layers)}}
+// Leaving leaves out the steps that omit picks, and the namespaces of share.
+func Leaving(tier string, omit func(step string) bool, share uintptr) *Backend {
+	return &Backend{variant{tier: tier, omit: omit, share: share}}
 }
-
-// Layers.
-const (
-	Landlock  = uint(layerLandlock)
-	Seccomp   = uint(layerSeccomp)
-	Mounts    = uint(layerMounts)
-	Namespace = uint(layerNamespace)
-)

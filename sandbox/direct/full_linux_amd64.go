@@ -169,7 +169,7 @@ func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, gat
 	if s.profile.Identity != nil {
 		defer keepDumpable()()
 	}
-	pid, err := p.Start(cloneFlags, pipes)
+	pid, err := p.Start(cloneFlags&^s.only.share, pipes)
 	if err != nil {
 		way.Kill()
 		pipes.Close()
@@ -225,30 +225,24 @@ func (s *full) plan(c sandbox.Command, pipes *spawn.Pipes, files [3]uintptr, spo
 	s.planIdentity(p, pipes)
 
 	m := newMounter(p, spots, s.exact)
+	m.init = s.init
 	if subjectOf(s.profile).uid == 0 {
 		m.procFiles = rootFiles()
 	}
-	if s.only.without&layerMounts == 0 {
-		m.mounts(s.tier == tierFull, links)
-	}
+	m.mounts(s.tier == tierFull, links)
 	if s.profile.Network != sandbox.NetworkHost {
 		planLoopback(p)
 	}
 	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(dirOf(s.profile, c))})
 	planLimits(p)
 	rules := p.NewRef()
-	if s.only.without&layerLandlock == 0 {
-		s.planRules(m, rules)
-	}
+	s.planRules(m, rules)
 	p.CloseOnExec(pipes.Errors, pipes.Lifeline, pipes.Status)
 	planDropBounding(p)
 	planNoPrivileges(p)
-	if s.only.without&layerLandlock == 0 {
-		p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, nil, spawn.Load(rules))
-	}
-	if s.only.without&layerSeccomp == 0 {
-		planFilter(p, s.decision.filters, s.programs)
-	}
+	p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, nil, spawn.Load(rules))
+	planFilter(p, s.decision.filters, s.programs)
+	p.LeaveOut(s.only.omit)
 	return p
 }
 
@@ -261,10 +255,7 @@ func (s *full) planNamespaces(p *spawn.Plan) {
 		flags |= unix.CLONE_NEWNET
 		names = "mount, ipc, host name and network"
 	}
-	if s.only.without&layerNamespace != 0 {
-		flags &^= unix.CLONE_NEWNS
-	}
-	p.Call("make "+names+" namespaces", unix.SYS_UNSHARE, []uintptr{flags})
+	p.Call("make "+names+" namespaces", unix.SYS_UNSHARE, []uintptr{flags &^ s.only.share})
 	const ns = "/proc/self/ns/mnt"
 	var mine unix.Stat_t
 	if err := unix.Stat(ns, &mine); err != nil {
@@ -362,9 +353,6 @@ func (s *full) planRules(m *mounter, rules spawn.Ref) {
 		}
 		if !sp.dir {
 			rights &= fileRights
-		}
-		if s.only.without&layerMounts != 0 {
-			m.Call("open "+sp.source(), unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(sp.source()), unix.O_PATH | unix.O_CLOEXEC}, spawn.Store(m.Word(m.fds[i])))
 		}
 		s.rule(m, rules, sp.path, m.rules[i], rights)
 	}

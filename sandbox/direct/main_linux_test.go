@@ -22,12 +22,15 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/direct"
 	"github.com/sbx-run/sbx/sandbox/none"
+	"github.com/sbx-run/sbx/sandbox/probes"
 )
 
 // The test binary is also the probe that acts inside a sandbox, and the
 // supervisor process of the tests that need one.
 func TestMain(m *testing.M) {
 	switch {
+	case probes.Helper(os.Args[1:]):
+		os.Exit(probes.Main(os.Args[1:], backendWithout))
 	case os.Getenv("SBX_ACT") != "":
 		fmt.Print(answer(act(os.Args[1], os.Args[2:])))
 		os.Exit(0)
@@ -85,7 +88,7 @@ func backend(tier string) sandbox.Backend {
 	case "":
 		return direct.New()
 	case "full without landlock":
-		return direct.WithoutLayers(full, direct.Landlock)
+		return without(full, "landlock")
 	}
 	return direct.NewTier(tier)
 }
@@ -257,7 +260,7 @@ type orders struct {
 	Grace   time.Duration
 	Backend string
 	Tier    string
-	Without uint // layers
+	Without []string // layers
 }
 
 // supervise is what cmd/sbx does, without its flags.
@@ -270,8 +273,8 @@ func supervise() int {
 	o.Profile.Supervisor = true
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // the terminal sends it to the command as well
 	b := backend(o.Tier)
-	if o.Without != 0 {
-		b = direct.WithoutLayers(o.Tier, o.Without)
+	if len(o.Without) > 0 {
+		b = without(o.Tier, o.Without...)
 	}
 	if o.Backend == none.Name {
 		b = none.New()

@@ -22,6 +22,7 @@ type mounter struct {
 
 	own       spawn.Ref // the root of that tmpfs
 	procFiles []string  // hidden in /proc
+	init      *spawn.Init
 }
 
 const (
@@ -68,6 +69,7 @@ func (m *mounter) mounts(freshProc bool, links []grantLink) {
 	old := m.NewRef()
 	m.Call("make files with their full modes", unix.SYS_UMASK, []uintptr{0}, spawn.Store(old))
 	m.tmpfs(links)
+	m.PlaceInit(m.init, m.base+"/init")
 	for i, s := range m.spots {
 		if s.own() && s.kind != mask && s.path != ptsDir {
 			m.copyTree(i, m.base+"/"+strconv.Itoa(i))

@@ -1,13 +1,18 @@
 package direct_test
 
 import (
+	"encoding/json"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/direct"
 )
 
 // onTerminal starts a supervisor on a terminal of its own, as a shell would:
@@ -77,24 +82,89 @@ func (t *typed) write(s string) {
 	check(t, err)
 }
 
-func TestFullTerminal(t *testing.T) {
-	r := newRoom(t, full)
-	term := r.onTerminal(`test -t 0 && echo is-terminal; tty; echo typed >/dev/tty
+// eachOfBoth runs a test in both tiers of this architecture.
+func eachOfBoth(t *testing.T, test func(*room)) {
+	for _, tier := range both {
+		t.Run(tier, func(t *testing.T) {
+			r := newRoom(t, tier)
+			r.extra = []string{"TERM=xterm", "LC_ALL=C", "LESSHISTFILE=-"}
+			test(r)
+		})
+	}
+}
+
+func (t *typed) resize(rows, columns uint16) {
+	t.Helper()
+	check(t, unix.IoctlSetWinsize(int(t.tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}))
+}
+
+// ends waits for the result.
+func (t *typed) ends(want sandbox.Ending, code int) {
+	t.Helper()
+	late := time.After(time.Minute)
+	for {
+		text, _ := os.ReadFile(t.result)
+		var got sandbox.Result
+		if json.Unmarshal(text, &got) == nil && got.Ending != "" {
+			if got.Ending != want || got.ExitCode != code {
+				t.Errorf("%s %d, want %s %d", got.Ending, got.ExitCode, want, code)
+			}
+			return
+		}
+		select {
+		case s, ok := <-t.seen: // or the command may wait for us to read
+			if t.text += s; !ok {
+				t.seen = nil
+			}
+		case <-time.After(10 * time.Millisecond):
+		case <-late:
+			t.Fatalf("it does not end: %q", t.text)
+		}
+	}
+}
+
+func TestTerminal(t *testing.T) { eachOfBoth(t, testTerminal) }
+
+func testTerminal(r *room) {
+	term := r.onTerminal(`test -t 0 && test -t 1 && test -t 2 && echo is-terminal; tty; echo typed >/dev/tty
 		trap 'echo "size $(stty size)"' WINCH
 		trap 'echo interrupted; exit 9' INT
 		echo ready; while :; do sleep 0.05; done`)
 	term.expect("is-terminal")
-	term.expect("/dev/console")
+	if r.isFull() {
+		term.expect("/dev/console")
+	}
 	term.expect("typed")
 	term.expect("ready")
-	check(t, unix.IoctlSetWinsize(int(term.tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 33, Col: 77}))
+	term.resize(33, 77)
 	term.expect("size 33 77")
 	term.write("\x03") // Ctrl-C: the terminal sends it to the whole job
 	term.expect("interrupted")
+	term.ends(sandbox.Exited, 9)
 }
 
-func TestFullShellOnTerminal(t *testing.T) {
-	r := newRoom(t, full)
+// Ctrl-C and Ctrl-\ end a command that does nothing about them, and no more than
+// the command.
+func TestTerminalInterrupts(t *testing.T) { eachOfBoth(t, testTerminalInterrupts) }
+
+func testTerminalInterrupts(r *room) {
+	term := r.onTerminal("echo ready; exec sleep 300")
+	term.expect("ready")
+	time.Sleep(100 * time.Millisecond) // until sleep has taken the shell's place
+	term.write("\x03")
+	term.ends(sandbox.Signaled, 130)
+	// The shell goes on with the next one.
+	term = r.onTerminal("trap : INT; echo ready; sleep 300; echo next; exit 5")
+	term.expect("ready")
+	time.Sleep(100 * time.Millisecond)
+	term.write("\x03")
+	term.expect("next")
+	term.ends(sandbox.Exited, 5)
+}
+
+func TestTerminalJobControl(t *testing.T) { eachOfBoth(t, testTerminalJobControl) }
+
+func testTerminalJobControl(r *room) {
 	term := r.onTerminal(`exec bash --norc -i`)
 	term.write("echo $((40+2))-answer\n")
 	term.expect("42-answer")
@@ -102,13 +172,67 @@ func TestFullShellOnTerminal(t *testing.T) {
 	time.Sleep(300 * time.Millisecond)
 	term.write("\x1a") // Ctrl-Z
 	term.expect("Stopped")
-	term.write("kill %1; wait; echo con''tinued\n")
-	term.expect("continued")
+	term.write("bg; jobs; fg\n")
+	term.expect("Running")
+	time.Sleep(300 * time.Millisecond)
+	term.write("\x03")
+	term.write("echo after-$?\n")
+	term.expect("after-130")
 	// Twice: the first one may be answered with "There are stopped jobs".
 	term.write("exit 4\nexit 4\n")
-	eventually(t, "the result is written", func() bool { _, err := os.Stat(term.result); return err == nil })
-	eventually(t, "the shell's status is the result's", func() bool {
-		text, _ := os.ReadFile(term.result)
-		return strings.Contains(string(text), `"exit_code":4`)
-	})
+	term.ends(sandbox.Exited, 4)
+}
+
+// needProgram skips where a program is missing, and fails where it must not be.
+func needProgram(t *testing.T, name string) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		if strings.Contains(os.Getenv("SBX_REQUIRE"), direct.Name) {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+}
+
+func TestTerminalVim(t *testing.T) { eachOfBoth(t, testTerminalVim) }
+
+func testTerminalVim(r *room) {
+	needProgram(r.T, "vim")
+	term := r.onTerminal(`stty rows 24 cols 80; exec vim -u NONE -N -i NONE file`)
+	term.expect("file")
+	term.write("ifrom vim\x1b")
+	term.expect("from vim")
+	term.resize(33, 77)
+	term.expect("\x1b[32;1H~") // it has drawn the lines that are new
+	term.write(":set lines? columns?\r")
+	term.expect("lines=33")
+	term.expect("columns=77")
+	term.write("\r")
+	// It may write the workspace, and nothing beside it.
+	term.write(":w! " + r.outside + "/file\r")
+	term.expect("E212")
+	term.write("\r:wq\r")
+	term.ends(sandbox.Exited, 0)
+	if text, err := os.ReadFile(r.workspace + "/file"); err != nil || string(text) != "from vim\n" {
+		r.Errorf("%q, %v", text, err)
+	}
+	if text, err := os.ReadFile(r.outside + "/file"); err != nil || string(text) != "canary\n" {
+		r.Errorf("outside: %q, %v", text, err)
+	}
+}
+
+func TestTerminalLess(t *testing.T) { eachOfBoth(t, testTerminalLess) }
+
+func testTerminalLess(r *room) {
+	needProgram(r.T, "less")
+	term := r.onTerminal(`stty rows 24 cols 80; seq -f 'line-%g-' 500 | less`) // it reads keys from /dev/tty
+	term.expect("line-23-")
+	term.write(" ")
+	term.expect("line-46-")
+	term.write("G")
+	term.expect("line-500-")
+	term.write("?line-77-\r")
+	term.expect("line-99-")
+	term.write("q")
+	term.ends(sandbox.Exited, 0)
 }

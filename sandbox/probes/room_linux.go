@@ -25,6 +25,7 @@ const (
 type room struct {
 	base    string // holds all but temp, shm and sockets
 	temp    string // below the host's temp directory
+	varTemp string // below /var/tmp
 	shm     string // below /dev/shm; empty where there is none
 	sockets string // below a directory that holds sockets of daemons; may be empty
 
@@ -81,6 +82,9 @@ func newRoom(dir string, helper []string) (_ *room, err error) {
 	if r.temp, err = r.makeTemp(os.TempDir()); err != nil {
 		return nil, err
 	}
+	if r.varTemp, err = r.makeTemp("/var/tmp"); err != nil {
+		return nil, err
+	}
 	r.shm, _ = r.makeTemp("/dev/shm")
 	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), "/run"} {
 		if r.sockets == "" && filepath.IsAbs(dir) {
@@ -134,7 +138,7 @@ func (r *room) close() error {
 		r.terminal.close()
 	}
 	r.sweep()
-	for _, dir := range []string{r.base, r.temp, r.shm, r.sockets} {
+	for _, dir := range []string{r.base, r.temp, r.varTemp, r.shm, r.sockets} {
 		if dir != "" {
 			errs = append(errs, removeAll(dir))
 		}
@@ -273,7 +277,7 @@ func (r *room) fill() error {
 			return err
 		}
 	}
-	for _, dir := range []string{r.temp, r.shm} {
+	for _, dir := range []string{r.temp, r.varTemp, r.shm} {
 		if dir == "" {
 			continue
 		}
@@ -381,7 +385,7 @@ func (r *room) sweep() {
 // vars are the places that rows name.
 func (r *room) vars() map[string]string {
 	return map[string]string{
-		"W": r.ws(), "O": r.out(), "H": r.home(), "B": r.base, "T": r.temp, "SHM": r.shm, "RUN": r.sockets,
+		"W": r.ws(), "O": r.out(), "H": r.home(), "B": r.base, "T": r.temp, "VT": r.varTemp, "SHM": r.shm, "RUN": r.sockets,
 		"TCP": strconv.Itoa(r.inbox.port("tcp")), "TCP6": strconv.Itoa(r.inbox.port("tcp6")),
 		"UDP": strconv.Itoa(r.inbox.port("udp")), "UDP6": strconv.Itoa(r.inbox.port("udp6")),
 		"SOCK": r.base + "/sock", "ABSTRACT": r.mark,

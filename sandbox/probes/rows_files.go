@@ -75,6 +75,7 @@ func fileRows() []Row {
 		{ID: "P24", Try: "open a disk or the machine's memory", Canary: Exit, Controls: writes(), Act: []string{"open-disk"}, Needs: Needs{Root: true}},
 		{ID: "P26", Try: "write to TMPDIR", Want: Works, Shell: `echo x >"$TMPDIR/a" && rm "$TMPDIR/a"`},
 		{ID: "P26b", Try: "make a file in the host's temp directory", Controls: writes(), Act: []string{"create", "$T/new"}},
+		{ID: "P26d", Try: "make a file in /var/tmp", Controls: writes(), Act: []string{"create", "$VT/new"}},
 		{ID: "P26c", Try: "write where the profile allows it", Want: Works, Act: []string{"create", "$B/extra/new"}},
 		{ID: "P27a", Try: "open a control group for joining", Canary: Exit, Controls: writes(), Act: []string{"cgroup-join"}, Needs: Needs{Root: true}},
 		{ID: "P27b", Try: "open /proc/sysrq-trigger for writing", Canary: Exit, Controls: writes(), Act: []string{"open-write", "/proc/sysrq-trigger"}, Needs: Needs{Root: true}},
@@ -133,6 +134,10 @@ func secretRows() []Row {
 		Row{ID: "N21a", Try: "learn that a hidden file is there, and its size", Canary: Exit, Controls: stats(), Act: []string{"stat", "$H/.netrc", "$SIZE"}},
 		Row{ID: "N21b", Try: "list a hidden directory", Canary: Exit, Controls: stats(), Act: []string{"list", "$H/.ssh", "id_ed25519"}},
 		Row{ID: "N21c", Try: "list a directory that the profile hides", Canary: Exit, Controls: stats(), Act: []string{"list", "$B/hide", "f"}},
+		Row{ID: "N22a", Try: "see what services have in /run", Canary: Exit, Controls: stats(), Act: []string{"list", "$RUN", "stream"}},
+		Row{ID: "N22b", Try: "see what others have in the temp directory", Canary: Exit, Controls: stats(), Act: []string{"list", "$T", "stream"}},
+		Row{ID: "N22c", Try: "see what others have in /var/tmp", Canary: Exit, Controls: stats(), Act: []string{"list", "$VT", "f"}},
+		Row{ID: "N22d", Try: "read the kernel's list of timers, with the processes that wait", Canary: Exit, Controls: others(), Act: []string{"open-read", "/proc/timer_list"}, Needs: Needs{Root: true}},
 	))
 }
 

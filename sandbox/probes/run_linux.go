@@ -244,6 +244,7 @@ func (r *room) shorten(text string) string {
 		{r.shm, "$SHM"},
 		{r.sockets, "$RUN"},
 		{r.temp, "$T"},
+		{r.varTemp, "$VT"},
 		{r.mark, "$MARK"},
 		{r.secret, "$SECRET"},
 	}

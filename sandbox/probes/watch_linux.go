@@ -23,7 +23,7 @@ func (r *room) state() state {
 		watchTree(s, filepath.Join(r.base, dir))
 	}
 	watchFile(s, r.base)
-	for _, dir := range []string{r.temp, r.shm} {
+	for _, dir := range []string{r.temp, r.varTemp, r.shm} {
 		if dir != "" {
 			watchTree(s, dir)
 		}

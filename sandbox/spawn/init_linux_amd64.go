@@ -63,7 +63,11 @@ func codePointer() *byte { return *(**byte)(unsafe.Pointer(&[1]uintptr{initAddr(
 
 // Init is the program of pid 1 as a sealed anonymous file. It may be used by
 // many runs at once.
-type Init struct{ FD int }
+type Init struct {
+	FD int // -1: this host runs no anonymous files, each run makes a file of its own
+	// image is what is written then.
+	image []byte
+}
 
 // NewInit makes the file. It is closed by Close.
 func NewInit() (*Init, error) {
@@ -75,6 +79,9 @@ func NewInit() (*Init, error) {
 	fd, err := unix.MemfdCreate("sbx-init", flags|unix.MFD_EXEC)
 	if errors.Is(err, unix.EINVAL) { // a kernel before 6.3 does not know MFD_EXEC
 		fd, err = unix.MemfdCreate("sbx-init", flags)
+	}
+	if errors.Is(err, unix.EACCES) { // vm.memfd_noexec is 2
+		return &Init{FD: -1, image: image}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make anonymous file for pid 1: %w", err)
@@ -88,11 +95,34 @@ func NewInit() (*Init, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("seal pid 1: %w", err)
 	}
-	return &Init{fd}, nil
+	return &Init{FD: fd}, nil
 }
 
 // Close gives the file back.
-func (i *Init) Close() error { return unix.Close(i.FD) }
+func (i *Init) Close() error {
+	if i.FD < 0 {
+		return nil
+	}
+	return unix.Close(i.FD)
+}
+
+// PlaceInit appends the steps that make the program of pid 1 a file without a
+// name, for hosts that run no anonymous ones. at is a path on a file system that
+// belongs to the run and allows execution; Landlock has to allow it too.
+func (p *Plan) PlaceInit(i *Init, at string) {
+	if i == nil || i.image == nil {
+		return
+	}
+	out, in := p.NewRef(), p.NewRef()
+	name := p.Str(at)
+	p.Call("make file "+at+" for pid 1", unix.SYS_OPENAT, []uintptr{Cwd, name, unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY | unix.O_CLOEXEC, 0o500}, Store(out))
+	p.Call("write pid 1", unix.SYS_WRITE, []uintptr{0, p.Bytes(i.image), uintptr(len(i.image))}, Load(out))
+	// A file that is open for writing cannot be executed.
+	p.Call("close pid 1", unix.SYS_CLOSE, nil, Load(out))
+	p.Call("open pid 1", unix.SYS_OPENAT, []uintptr{Cwd, name, unix.O_RDONLY | unix.O_CLOEXEC}, Store(in))
+	p.Call("take the name of pid 1 away", unix.SYS_UNLINK, []uintptr{name})
+	p.placed = &in
+}
 
 // letters writes n nibbles of v, most significant first, from A on.
 func letters(v uint64, n int) string {
@@ -109,9 +139,12 @@ func letters(v uint64, n int) string {
 func (p *Plan) ExecInit(i *Init, pipes *Pipes, path string, argv, env []string) {
 	fds := letters(uint64(pipes.Errors), 4) + letters(uint64(pipes.Lifeline), 4) + letters(uint64(pipes.Status), 4)
 	args := append([]string{"sbx-init", fds + letters(0, 16), path}, argv...)
-	p.Call("execute pid 1", unix.SYS_EXECVEAT, []uintptr{
-		uintptr(i.FD), p.Str(""), p.vector(args), p.vector(env), unix.AT_EMPTY_PATH,
-	})
+	call := []uintptr{uintptr(i.FD), p.Str(""), p.vector(args), p.vector(env), unix.AT_EMPTY_PATH}
+	if p.placed != nil {
+		p.Call("execute pid 1", unix.SYS_EXECVEAT, call, Load(*p.placed))
+		return
+	}
+	p.Call("execute pid 1", unix.SYS_EXECVEAT, call)
 }
 
 // vector keeps a NULL-terminated array of strings.
