@@ -133,7 +133,7 @@ func layers() []layer {
 	}
 }
 
-func bounding(step string) bool { return strings.HasSuffix(step, " from the bounding set") }
+func bounding(step string) bool { return step == "drop the bounding set of capabilities" }
 
 // without is the backend without the layers of these names.
 func without(tier string, names ...string) sandbox.Backend {
@@ -202,16 +202,23 @@ func (l layer) check(t *testing.T, tier string, whole map[string]probes.Outcome)
 	if l.refuses != "" {
 		rows = []string{cmp.Or(l.on, "P00")}
 	}
-	without := suite(t, tier, rows, l.name)
+	left := suite(t, tier, rows, l.name)
 	if l.refuses != "" {
-		if o := without[rows[0]]; o.Status != probes.NotHeld || !oneOfTexts(l.refuses, o.Observed) || !strings.Contains(o.Observed, "command not started") {
+		if o := left[rows[0]]; o.Status != probes.NotHeld || !oneOfTexts(l.refuses, o.Observed) || !strings.Contains(o.Observed, "command not started") {
 			t.Errorf("a command ran without it, or not for this reason: %+v", o)
 		}
 		return
 	}
+	if l.covered != "" && l.omit != nil { // what no row notices might be left in, too
+		plan, err := newRoom(t, tier).open(without(tier, l.name)).Plan(sandbox.Command{Argv: []string{"true"}})
+		check(t, err)
+		if !strings.Contains(strings.Join(plan.Steps, "\n"), "left out: ") {
+			t.Errorf("no step is left out: %q", plan.Steps)
+		}
+	}
 	tried := 0
 	for _, id := range rows {
-		before, after := whole[id], without[id]
+		before, after := whole[id], left[id]
 		if before.Status == probes.NotTried && before.Why == after.Why {
 			continue // not on this machine
 		}
