@@ -487,4 +487,3 @@ while True:
     sys.stdout.buffer.write(b)
     if b"\r\n\r\n" in b: break
 `
-

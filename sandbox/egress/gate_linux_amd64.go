@@ -139,7 +139,7 @@ func (g *Gate) Stop() (Report, error) {
 	m, err := g.read(reportTime)
 	status := g.reap(err == nil)
 	switch {
-	case err != nil && status.Signaled():
+	case err != nil && status.Signaled() && !errors.Is(err, os.ErrDeadlineExceeded):
 		return Report{}, fmt.Errorf("sbx-proxy was killed by signal %d", status.Signal())
 	case err != nil:
 		return Report{}, fmt.Errorf("sbx-proxy gave no report: %w", err)
