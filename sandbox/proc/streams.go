@@ -207,7 +207,7 @@ func (o *output) copy() {
 			_ = o.pipe.SetReadDeadline(time.Now().Add(idleAfterExit))
 		default:
 		}
-		n, err := o.pipe.Read(buffer)
+		n, err := readLate(o.pipe, buffer)
 		if n > 0 {
 			w, werr := o.target.Write(buffer[:n])
 			o.bytes.Add(int64(w))
@@ -223,4 +223,14 @@ func (o *output) copy() {
 			return // the end, or the deadline after the command's end
 		}
 	}
+}
+
+// readLate is Read, but a deadline that went by while this goroutine waited for a
+// processor hides nothing: what is in the pipe then is read.
+func readLate(pipe *os.File, b []byte) (int, error) {
+	n, err := pipe.Read(b)
+	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+		return readNow(pipe, b)
+	}
+	return n, err
 }

@@ -1,0 +1,44 @@
+//go:build unix
+
+package proc
+
+import (
+	"bytes"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// On a busy machine the time to wait for output can be over before the copying
+// goroutine has run at all. What the command wrote is not lost.
+func TestOutputIsReadAfterTheDeadline(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer write.Close() // a daemon holds the other end
+	if _, err := write.WriteString("written before the end"); err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	s, err := openStreams(sandbox.Command{Stdout: &got})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.close() }()
+	o := s.outputs[0]
+	o.pipe = read
+	if err := read.SetReadDeadline(time.Now().Add(-time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() {
+		close(o.ended)
+		_ = read.SetReadDeadline(time.Now().Add(-time.Second))
+	})
+	o.copy()
+	if got.String() != "written before the end" || o.bytes.Load() != int64(got.Len()) {
+		t.Errorf("%q, %d bytes", got.String(), o.bytes.Load())
+	}
+}
