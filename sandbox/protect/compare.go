@@ -20,7 +20,7 @@ func (r *report) shared() {
 			r.add(sandbox.TrustFinding{Path: path, Kind: it.kind, Change: sandbox.TrustShared, Why: whyShared})
 		}
 		for name, p := range it.entries {
-			if p.regular() && p.links > 1 && !sample(it, name) {
+			if p.regular() && p.links > 1 {
 				r.add(sandbox.TrustFinding{Path: filepath.Join(path, name), Kind: it.kind, Change: sandbox.TrustShared, Why: whyShared})
 			}
 		}
@@ -68,7 +68,7 @@ func (r *report) entries(it, was *item) {
 		had, known := was.entries[name]
 		change := sandbox.TrustAppeared
 		switch {
-		case sample(it, name), known && had.same(p), known && !it.guard:
+		case known && had.same(p), known && !it.guard:
 			continue
 		case known:
 			change = sandbox.TrustChanged

@@ -159,6 +159,9 @@ func (f *finder) note(path string, p stamp, s subject) {
 	}
 	it.entries = map[string]stamp{}
 	for _, name := range f.list(path) {
+		if sample(it, name) {
+			continue
+		}
 		at := filepath.Join(path, name)
 		ep := lookAt(at)
 		it.entries[name] = ep

@@ -9,9 +9,12 @@
 package protect
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -99,8 +102,13 @@ func (w *Watch) search(f *finder, workspace string) error {
 		f.look(filepath.Dir(path), filepath.Base(path), subject{kind: sandbox.TrustSettings, guard: true, why: whyItself})
 	}
 	for _, root := range f.roots {
+		there := topNames(root)
 		for _, n := range names() {
-			f.look(root, n.path, subject{kind: n.kind, guard: n.guard, why: n.why})
+			first, _, _ := strings.Cut(n.path, "/")
+			if there != nil && !there[strings.ToLower(first)] {
+				continue
+			}
+			f.look(root, filepath.FromSlash(n.path), subject{kind: n.kind, guard: n.guard, why: n.why})
 		}
 		f.repository(root)
 	}
@@ -108,6 +116,33 @@ func (w *Watch) search(f *finder, workspace string) error {
 		return fmt.Errorf("look for protected files: %w", f.err)
 	}
 	return nil
+}
+
+// manyNames is how many a directory may have to be listed: to look for each fixed
+// name takes as long.
+const manyNames = 512
+
+// topNames are the names in a directory, in small letters, because some file
+// systems do not tell them apart; nil when there are too many, or when it cannot be
+// listed. On systems whose rules for names go further there are always too many.
+func topNames(dir string) map[string]bool {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	list, err := d.Readdirnames(manyNames)
+	if err != nil && !errors.Is(err, io.EOF) || len(list) == manyNames {
+		return nil
+	}
+	there := make(map[string]bool, len(list))
+	for _, name := range list {
+		there[strings.ToLower(name)] = true
+	}
+	return there
 }
 
 // itself is the program that confines: a command that could replace it would not

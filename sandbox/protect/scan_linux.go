@@ -211,7 +211,7 @@ func (s *scanner) gitDir(dir, path, top string) {
 		case s.known.items[at] != nil:
 		case it.kind == sandbox.TrustHook && it.stamp.dir():
 			for name, p := range it.entries {
-				if p.since(s.start) && !sample(it, name) {
+				if p.since(s.start) {
 					hook := filepath.Join(at, name)
 					s.add(sandbox.TrustFinding{Path: hook, Kind: it.kind, Change: changeOf(hook, s.start), To: target(hook, p), Why: it.why})
 				}
