@@ -43,6 +43,9 @@ func (j *job) lookAfter(err error) {
 	if (trust.Incomplete != "" || len(trust.Findings) > 0) && !j.result.NewTrust && j.private != nil {
 		j.result.NewTrust = j.private.firstTime("trust " + strings.Join(known, "\x00")) // as it was before the run
 	}
+	for _, given := range j.watch.Unknown() {
+		j.result.Hints = append(j.result.Hints, "unprotect "+given+": no such file is protected; --dry-run lists those that are")
+	}
 	if changesGitConfig(j.script) {
 		for _, file := range j.watch.Locked() {
 			j.result.Hints = append(j.result.Hints, file+" is protected, because git reads from it which programs to run; --unprotect "+j.shorten(file)+" lets the command change it")

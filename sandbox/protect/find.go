@@ -35,6 +35,8 @@ type item struct {
 type finder struct {
 	roots     []string // writable directories, without links
 	unprotect []string // absolute and clean
+	used      []string // those of them that took something out
+	home      string   // of the user whose git it is; may be empty
 	items     map[string]*item
 	gitDirs   map[string]bool
 	err       error
@@ -174,7 +176,15 @@ func (f *finder) note(path string, p stamp, s subject) {
 // free says that the owner took a path, or a directory that it lies in, out of
 // the list.
 func (f *finder) free(path string) bool {
-	return slices.ContainsFunc(f.unprotect, func(u string) bool { return within(path, u) })
+	for _, u := range f.unprotect {
+		if within(path, u) {
+			if !slices.Contains(f.used, u) {
+				f.used = append(f.used, u)
+			}
+			return true
+		}
+	}
+	return false
 }
 
 // list gives the names in a directory. Too many to look at are an error: what is

@@ -29,6 +29,35 @@ func (f *finder) repository(top string) {
 	if isGitDir(top) {
 		f.gitDir(top, "")
 	}
+	// The user's own configuration may name hooks that lie in each repository.
+	for _, file := range f.userConfigs() {
+		f.config(file, "", top, 0)
+	}
+}
+
+func (f *finder) userConfigs() []string {
+	files := []string{"/etc/gitconfig"}
+	if f.home != "" {
+		files = append(files, filepath.Join(f.home, ".gitconfig"), filepath.Join(f.home, ".config/git/config"))
+	}
+	return files
+}
+
+// harmless says that a configuration names nothing to run: it holds only what git
+// writes by itself when it makes a repository, a remote or a branch.
+func harmless(config string) bool {
+	fine := true
+	settings(config, func(key, value string) {
+		switch key {
+		case "core.repositoryformatversion", "core.filemode", "core.bare", "core.logallrefupdates", "core.ignorecase", "core.precomposeunicode", "core.symlinks",
+			"remote.fetch", "branch.remote", "branch.merge", "branch.rebase", "user.name", "user.email", "submodule.active":
+		case "remote.url", "submodule.url":
+			fine = fine && !strings.HasPrefix(value, "ext::") && !strings.HasPrefix(value, "-")
+		default:
+			fine = false
+		}
+	})
+	return fine
 }
 
 // protectLinks protects the links that a path leads through, not what they lead to.
@@ -106,11 +135,14 @@ func (f *finder) config(file, dir, top string, depth int) (worktree string) {
 	text := f.read(file)
 	var hooks []string
 	settings(text, func(key, value string) {
+		if rest, ok := strings.CutPrefix(value, "~/"); ok && f.home != "" {
+			value = filepath.Join(f.home, rest)
+		}
 		switch {
 		case value == "" || strings.HasPrefix(value, "~"):
 		case key == "core.hookspath":
 			hooks = append(hooks, value)
-		case key == "core.worktree":
+		case key == "core.worktree" && dir != "":
 			if real, p := f.path(dir, value); p.dir() {
 				worktree = real
 			}

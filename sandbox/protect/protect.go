@@ -36,7 +36,8 @@ const Limit = 50 * time.Millisecond
 
 // Watch is the state before one run.
 type Watch struct {
-	workspace string // "" when it is not writable
+	base      string // the workspace
+	workspace string // the same; "" when it is not writable
 	options   Options
 	before    *finder
 	open      []string
@@ -56,7 +57,7 @@ func (e *NameError) Error() string { return fmt.Sprintf("%s %q: %s", e.Option, e
 // without links; the workspace is the first unless it is read-only. It must be
 // called for each run.
 func Find(p sandbox.Profile, o Options) (*Watch, error) {
-	w := &Watch{options: o, start: now()}
+	w := &Watch{options: o, base: p.Workspace, start: now()}
 	var roots []string
 	if !p.ReadOnly {
 		w.workspace = p.Workspace
@@ -79,7 +80,11 @@ func Find(p sandbox.Profile, o Options) (*Watch, error) {
 		}
 	}
 	w.before = newFinder(roots, free)
-	if err := w.search(w.before, p.Workspace); err != nil {
+	w.before.home = p.Home
+	if p.Identity != nil {
+		w.before.home = p.Identity.Home
+	}
+	if err := w.search(w.before); err != nil {
 		return nil, err
 	}
 	for i, given := range o.Unprotect {
@@ -91,9 +96,9 @@ func Find(p sandbox.Profile, o Options) (*Watch, error) {
 }
 
 // search fills a finder.
-func (w *Watch) search(f *finder, workspace string) error {
+func (w *Watch) search(f *finder) error {
 	for _, given := range w.options.Protect {
-		real, _ := f.look(workspace, given, subject{kind: sandbox.TrustNamed, guard: true, why: whyNamed})
+		real, _ := f.look(w.base, given, subject{kind: sandbox.TrustNamed, guard: true, why: whyNamed})
 		if slices.ContainsFunc(f.roots, func(root string) bool { return within(root, real) }) {
 			return &NameError{"protect", given, "nothing would stay writable: use --read-only, or name what is in it"}
 		}
@@ -180,6 +185,33 @@ func (w *Watch) release(given, path string) error {
 	return nil
 }
 
+// Unknown lists what was taken out of the list and never was on it, as it was
+// given: a misspelt name, perhaps.
+func (w *Watch) Unknown() []string {
+	var list []string
+	for _, given := range w.options.Unprotect {
+		path := joined(w.base, given)
+		real, _ := follow(w.base, given, nil)
+		if !slices.Contains(w.before.used, path) && !slices.Contains(w.before.used, real) && !slices.Contains(w.open, path) && !w.known(path) {
+			list = append(list, given)
+		}
+	}
+	return list
+}
+
+// known says that a path has to do with a name that is looked for.
+func (w *Watch) known(path string) bool {
+	switch filepath.Base(path) {
+	case ".git", "config", "config.worktree", "commondir", "gitdir", "hooks", "modules", "worktrees":
+		return true
+	}
+	related := func(n string) bool {
+		at := filepath.Join(w.base, filepath.FromSlash(n))
+		return within(path, at) || within(at, path)
+	}
+	return slices.ContainsFunc(names(), func(n name) bool { return related(n.path) }) || slices.ContainsFunc(w.options.Protect, related)
+}
+
 // Paths lists what has to stay as it is; it is not nil. See
 // sandbox.Profile.Protect.
 func (w *Watch) Paths() []string { return w.before.guarded() }
@@ -195,11 +227,8 @@ func (w *Watch) Report(limit time.Duration) *sandbox.Trust {
 	r := &report{watch: w, seen: map[string]bool{}}
 	r.shared()
 	after := newFinder(w.before.roots, w.before.unprotect)
-	top := w.workspace
-	if top == "" && len(w.before.roots) > 0 {
-		top = w.before.roots[0]
-	}
-	if err := w.search(after, top); err != nil {
+	after.home = w.before.home
+	if err := w.search(after); err != nil {
 		r.trust.Incomplete = err.Error()
 	}
 	r.compare(w.before, after)

@@ -189,6 +189,36 @@ func TestFindElsewhere(t *testing.T) {
 	}
 }
 
+// The user's configuration of git may name hooks that lie in each repository.
+func TestFindByTheUsersConfiguration(t *testing.T) {
+	dir := tree(t, repo("ws/.git/", map[string]string{
+		"home/.gitconfig": "[core]\nhooksPath = tools/hooks\n[include]\npath = ~/more\n", "home/more": "[core]\nhooksPath = other\n", "ws/tools/hooks/x": "", "ws/other/y": "",
+	}))
+	w, err := Find(sandbox.Profile{Workspace: dir + "/ws", Home: dir + "/home"}, Options{})
+	must(t, err)
+	if got := relative(w.Paths(), dir+"/ws"); !slices.Equal(got, []string{".git/config", ".git/hooks", "other", "tools/hooks"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	dir := tree(t, repo(".git/", map[string]string{".claude/todo/": "", "deploy": ""}))
+	o := Options{Protect: []string{"deploy"}, Unprotect: []string{".git/config", ".git/confg", ".claude/todo", ".claud", ".envrc", ".github", "deploy", "src", "sub/.git/hooks"}}
+	if got := find(t, dir, o).Unknown(); !slices.Equal(got, []string{".git/confg", ".claud", "src"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestHarmless(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true, "[core]\nbare = true\n[user]\nname = x": true, "[remote \"o\"]\nurl = ext::sh -c x": false, "[core]\nfsmonitor = x": false, "[alias]\nx = !y": false, "[core]\nhooksPath=h": false, "[include]\npath=x": false,
+	} {
+		if harmless(text) != want {
+			t.Errorf("%q: %v", text, !want)
+		}
+	}
+}
+
 func TestFindRefuses(t *testing.T) {
 	dir := tree(t, repo(".git/", map[string]string{".claude/todo/": "", "l": "-> .claude"}))
 	for _, tt := range []struct {

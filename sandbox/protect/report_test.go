@@ -42,7 +42,7 @@ func TestReport(t *testing.T) {
 	}
 	plain := repo(".git/", map[string]string{
 		".claude/settings.json": "{}", ".claude/deep/er/x": "", ".github/workflows/ci.yml": "", "Makefile": "", "src/a/b/c": "", ".envrc": "", "old": "-> /etc/hostname",
-		"sub/.git/HEAD": "", "sub/.git/config": "", "sub/.git/hooks/x.sample": "",
+		"prepared/hooks/x": "", "prepared/HEAD": "", "harmless/config": "[core]\n\tbare = false\n[remote \"o\"]\n\turl = https://example.test/r.git\n\tfetch = x\n", "harmless/HEAD": "", "sub/.git/HEAD": "", "sub/.git/config": "", "sub/.git/hooks/x.sample": "",
 	})
 	for _, tt := range []struct {
 		name   string
@@ -71,6 +71,9 @@ func TestReport(t *testing.T) {
 		{"a repository", "mkdir -p d/.git/hooks; cd d/.git; echo x >config; echo x >HEAD; echo y >hooks/post-checkout; echo z >hooks/a.sample", []string{"appeared hook d/.git/hooks/post-checkout", "appeared repository d/.git"}, false},
 		{"a repository that was there", "echo y >sub/.git/hooks/pre-push; echo x >sub/.git/config", []string{"appeared hook sub/.git/hooks/pre-push", "changed repository sub/.git"}, false},
 		{"a bare repository", "mkdir -p d/objects d/refs d/hooks; echo >d/HEAD; echo >d/config; echo >d/hooks/update", []string{"appeared hook d/hooks/update", "appeared repository d"}, false},
+		{"a link to a repository", "mkdir d; ln -s ../sub/.git d/.git", []string{"appeared repository d/.git"}, false},
+		{"a prepared directory that becomes one", "mkdir d; mv prepared d/.git", []string{"changed repository d/.git"}, false},
+		{"a harmless one", "mkdir d; mv harmless d/.git; touch sub/.git/index.lock sub/new; rm sub/.git/index.lock", nil, false},
 		{"a git file", "mkdir d e; echo gitdir: ../e >d/.git", []string{"appeared repository d/.git"}, false},
 		{"strict", "mkdir -p .codex/x .gitea/workflows d; echo >.gitea/workflows/x.yml; echo {} >package.json; echo x >.git/hooks/pre-commit; ln -s /etc d/l; cp /bin/true t; chmod u+s t; echo y >.git/config; git init -q r 2>/dev/null || mkdir -p r/.git/hooks; echo >r/.git/config; echo >r/.git/hooks/x; chmod 0 .codex/x", []string{
 			"appeared build package.json", "appeared hook .git/hooks/pre-commit undone", "appeared hook r/.git/hooks/x undone", "appeared link d/l undone", "appeared repository r/.git undone",

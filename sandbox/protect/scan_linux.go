@@ -98,7 +98,7 @@ func (s *scanner) directory(dir string) {
 			case ".", "..":
 				continue
 			case ".git":
-				s.repository(dir)
+				s.repository(dir, changed)
 				continue
 			case "HEAD", "objects", "refs", "config":
 				bare++
@@ -107,7 +107,7 @@ func (s *scanner) directory(dir string) {
 		}
 	}
 	if bare == 4 && isGitDir(dir) && !s.known.gitDirs[dir] {
-		s.gitDir(dir, dir, "")
+		s.gitDir(dir, dir, "", changed)
 	}
 }
 
@@ -182,25 +182,37 @@ func (s *scanner) link(path string) {
 	s.add(sandbox.TrustFinding{Path: path, Kind: sandbox.TrustLink, Change: sandbox.TrustAppeared, To: target(path, lookAt(path)), Why: whyLink})
 }
 
-// repository looks at a repository that is not the workspace's own.
-func (s *scanner) repository(dir string) {
+// repository looks at a repository that is not the workspace's own. changed says
+// that a name in its directory came or went.
+func (s *scanner) repository(dir string, changed bool) {
+	path := filepath.Join(dir, ".git")
 	dot, p := follow(dir, ".git", nil)
+	at := lookAt(path)
 	switch {
-	case s.known.gitDirs[dot], s.known.items[dot] != nil:
+	case s.known.gitDirs[dot], s.known.items[path] != nil:
+	case at.link() && at.since(s.start):
+		s.foundRepository(path, path)
 	case p.dir():
-		s.gitDir(dot, filepath.Join(dir, ".git"), dir)
+		s.gitDir(dot, path, dir, changed && p.since(s.start))
 	case p.regular() && p.since(s.start):
 		f := newFinder(s.known.roots, nil)
 		f.gitFile(dot, dir)
-		if it := f.items[dot]; it != nil && it.worktree != "" && s.usualWorktree(it.worktree) {
-			return
+		if it := f.items[dot]; it == nil || it.worktree == "" || !s.usualWorktree(it.worktree) {
+			s.foundRepository(path, dot)
 		}
-		s.add(sandbox.TrustFinding{Path: dot, Kind: sandbox.TrustRepository, Change: changeOf(dot, s.start), Why: whyNested})
 	}
 }
 
-// gitDir reports what changed in a git directory that nobody protects.
-func (s *scanner) gitDir(dir, path, top string) {
+// foundRepository reports the one at path, for a file that is new or changed.
+func (s *scanner) foundRepository(path, file string) {
+	s.add(sandbox.TrustFinding{
+		Path: path, Kind: sandbox.TrustRepository, Change: changeOf(file, s.start), To: target(path, lookAt(path)), Why: whyNested,
+	})
+}
+
+// gitDir reports what changed in a git directory that nobody protects, and all
+// that is not harmless in one that was moved to its place, perhaps.
+func (s *scanner) gitDir(dir, path, top string, moved bool) {
 	f := newFinder(s.known.roots, nil)
 	f.gitDir(dir, top)
 	if f.err != nil && s.trust.Incomplete == "" {
@@ -211,13 +223,16 @@ func (s *scanner) gitDir(dir, path, top string) {
 		case s.known.items[at] != nil:
 		case it.kind == sandbox.TrustHook && it.stamp.dir():
 			for name, p := range it.entries {
-				if p.since(s.start) {
-					hook := filepath.Join(at, name)
+				if hook := filepath.Join(at, name); p.since(s.start) {
 					s.add(sandbox.TrustFinding{Path: hook, Kind: it.kind, Change: changeOf(hook, s.start), To: target(hook, p), Why: it.why})
+				} else if moved {
+					s.foundRepository(path, path)
 				}
 			}
 		case it.stamp.since(s.start):
-			s.add(sandbox.TrustFinding{Path: path, Kind: sandbox.TrustRepository, Change: changeOf(at, s.start), Why: whyNested})
+			s.foundRepository(path, at)
+		case moved && !harmless(f.read(at)):
+			s.foundRepository(path, path)
 		}
 	}
 }
