@@ -90,7 +90,11 @@ var rooms = []room{
 		why: "a program of its own: net/http would cost every start of sbx",
 	},
 	{
-		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/egress", "sandbox/filter", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/cgroup", modules: []string{sysModule}, light: true,
+		why: "directories of the kernel's that count and limit: it knows nothing of what runs in them",
+	},
+	{
+		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/cgroup", "sandbox/egress", "sandbox/filter", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
 	{

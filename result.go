@@ -24,6 +24,7 @@ type Record struct {
 	Workspace  string            `json:"workspace,omitempty"`
 	Network    string            `json:"network"`
 	NetworkWhy string            `json:"network_why,omitempty"` // why, where the command or a file decided
+	Limits     *sandbox.Limits   `json:"limits,omitempty"`
 	Required   []sandbox.Control `json:"required"`
 	Tags       []string          `json:"tags"`     // sorted
 	Guard      string            `json:"guard"`    // "block" until the command was read
@@ -72,7 +73,7 @@ func newResult(o Options) Result {
 		Result: sandbox.Result{Backend: o.Backend, Enforced: []sandbox.Control{}},
 		Record: Record{
 			Schema: ResultSchema, ID: newID(), Started: time.Now().UTC(), Programs: []string{},
-			Version: Version(), Network: o.network(), Required: required, Unenforced: o.Unenforced,
+			Version: Version(), Network: o.network(), Limits: o.Limits.Record(), Required: required, Unenforced: o.Unenforced,
 			Tags: []string{}, Guard: "block", Removed: []string{},
 		},
 	}

@@ -58,6 +58,8 @@ type Options struct {
 	// Otherwise it is kept between the commands of a workspace.
 	FreshTemp bool
 
+	Limits sandbox.Limits // of each command; wall time is Request.Timeout
+
 	Required      []sandbox.Control // nil: sandbox.DefaultRequired
 	AcceptGaps    []sandbox.Control // missing controls that do not refuse a run
 	Tier          string            // the one tier of the backend to use; empty: the strongest

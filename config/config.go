@@ -36,6 +36,7 @@ type Config struct {
 	Proxy     string   `json:"proxy,omitempty"`      // sbx.proxy: absolute path of sbx-proxy
 	// Timeout is the wall time, nil when the file does not say. 0 is no limit.
 	Timeout *time.Duration `json:"timeout_ns,omitempty"`
+	Limits  Limits         `json:"limits,omitzero"` // sbx.limits
 	// Absolute paths; Load has put the home directory in place of "~".
 	AllowWrite []string `json:"allow_write,omitempty"`
 	AllowRead  []string `json:"allow_read,omitempty"`

@@ -267,8 +267,17 @@ func TestOverrides(t *testing.T) {
 		}
 	}
 	got, err := ReadOverrides(env("PEPE_SANDBOX_IMAGE", "i", "PEPE_SANDBOX_MEM", "1g", "PEPE_SANDBOX_CPUS", "2", "PEPE_SANDBOX_RUNTIME", "podman"))
-	if err != nil || got != (Overrides{Image: "i", Memory: "1g", CPUs: "2", Runtime: "podman"}) {
-		t.Errorf("got %+v, %v", got, err)
+	if err != nil || got.Memory == nil || *got.Memory != 1<<30 {
+		t.Errorf("memory %v, %v", got.Memory, err)
+	}
+	got.Memory = nil
+	if got != (Overrides{Image: "i", CPUs: "2", Runtime: "podman"}) {
+		t.Errorf("got %+v", got)
+	}
+	for _, value := range []string{"lots", "-1", "512", "1e3m", "9999999t", "m", "1.5.2g"} {
+		if _, err := ReadOverrides(env("PEPE_SANDBOX_MEM", value)); err == nil || !strings.Contains(err.Error(), "read PEPE_SANDBOX_MEM: ") {
+			t.Errorf("memory %q: %v", value, err)
+		}
 	}
 }
 

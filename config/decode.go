@@ -57,7 +57,7 @@ func (d *decoder) secrets(c *Config, value any) {
 
 var sbxKeys = []string{
 	"backend", "accept_gaps", "require", "network", "allow_tags", "proxy", "timeout", "allow_write", "allow_read", "hide", "guard", "audit",
-	"protect", "unprotect", "protect_strict", "read_only", "temp",
+	"protect", "unprotect", "protect_strict", "read_only", "temp", "limits",
 }
 
 func (d *decoder) sbx(c *Config, value any) {
@@ -88,6 +88,8 @@ func (d *decoder) sbx(c *Config, value any) {
 			c.AllowRead = d.paths(full, value)
 		case "hide":
 			c.Hide = d.paths(full, value)
+		case "limits":
+			d.limits(c, value)
 		case "guard":
 			c.GuardAllow = d.guard(value)
 		case "audit":

@@ -9,9 +9,9 @@ import (
 // over them. "" is not set.
 type Overrides struct {
 	Network string `json:"network,omitempty"` // "on", "off" or "allow:…"
+	Memory  *int64 `json:"memory,omitempty"`  // bytes; 0: no limit
 	// For container backends, handed on as they are.
 	Image   string `json:"image,omitempty"`
-	Memory  string `json:"memory,omitempty"`
 	CPUs    string `json:"cpus,omitempty"`
 	Runtime string `json:"runtime,omitempty"`
 }
@@ -20,9 +20,15 @@ type Overrides struct {
 func ReadOverrides(getenv func(string) string) (Overrides, error) {
 	o := Overrides{
 		Image:   getenv("PEPE_SANDBOX_IMAGE"),
-		Memory:  getenv("PEPE_SANDBOX_MEM"),
 		CPUs:    getenv("PEPE_SANDBOX_CPUS"),
 		Runtime: getenv("PEPE_SANDBOX_RUNTIME"),
+	}
+	if text := getenv("PEPE_SANDBOX_MEM"); text != "" {
+		n, err := MemorySize(text)
+		if err != nil {
+			return Overrides{}, fmt.Errorf("read PEPE_SANDBOX_MEM: %w, have %q", err, text)
+		}
+		o.Memory = &n
 	}
 	switch net := getenv("PEPE_SANDBOX_NET"); {
 	case net == "":

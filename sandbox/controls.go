@@ -7,5 +7,6 @@ func Controls() []Control {
 		DaemonsEnd, EndsWithCaller, NetworkOff, Loopback, UnixSockets, Signals, AbstractSockets, DescriptorsShut,
 		MetadataConfined, ProcessesHidden, StatHidden, SharedMemory, HooksProtected, HostNetwork, Terminals,
 		RulesHeld,
+		LimitCPU, LimitMemory, LimitProcesses, LimitFileSize, LimitDisk, LimitTemp, LimitOutput, LimitsExact,
 	}
 }

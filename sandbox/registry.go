@@ -80,17 +80,19 @@ func (e *GapError) Error() string {
 func (e *GapError) Unwrap() error { return ErrUnavailable }
 
 // Judge marks each gap as required or accepted under the profile, and returns
-// a *GapError when a required one was not accepted.
+// a *GapError when a required one was not accepted. A limit that was asked for
+// is required.
 func (p Profile) Judge(backend string, gaps []Gap) ([]Gap, error) {
 	required := p.Required
 	if required == nil {
 		required = DefaultRequired()
 	}
+	asked := p.Limits.Asked()
 	judged := slices.Clone(gaps)
 	var missing []Gap
 	for i := range judged {
 		g := &judged[i]
-		g.Required = slices.Contains(required, g.Control) || g.Control == RulesHeld && p.Network == NetworkRules
+		g.Required = slices.Contains(required, g.Control) || slices.Contains(asked, g.Control) || g.Control == RulesHeld && p.Network == NetworkRules
 		g.Accepted = slices.Contains(p.Accept, g.Control)
 		if g.Required && !g.Accepted {
 			missing = append(missing, *g)

@@ -114,7 +114,8 @@ type Profile struct {
 	Home      string   // the caller's home directory, where credentials are looked for; may be empty
 	Private   Private  // sbx's own directories for this workspace
 	Network   Network
-	Egress    *Egress   // with NetworkRules, and only then
+	Egress    *Egress // with NetworkRules, and only then
+	Limits    Limits
 	UnixAllow bool      // sockets of the unix family may be made (accepts gap unix-sockets)
 	Identity  *Identity // run as somebody else (only root can); nil: as the caller
 	Required  []Control // nil: DefaultRequired
@@ -227,16 +228,20 @@ const (
 
 // Result is what happened.
 type Result struct {
-	Ending    Ending        `json:"ending"`
-	ExitCode  int           `json:"exit_code"` // the command's own, 128+n after signal n
-	Signal    int           `json:"signal,omitempty"`
+	Ending   Ending `json:"ending"`
+	ExitCode int    `json:"exit_code"` // the command's own, 128+n after signal n
+	Signal   int    `json:"signal,omitempty"`
+	// Limit is the limit that was reached, in the words of the endings. It ended
+	// the command when Ending is the same word; otherwise the command went on.
+	Limit     Ending        `json:"limit,omitempty"`
 	Backend   string        `json:"backend"`
 	Tier      string        `json:"tier,omitempty"`
 	Wall      time.Duration `json:"wall_ns"`
 	User      time.Duration `json:"user_ns"`
 	System    time.Duration `json:"system_ns"`
-	PeakBytes int64         `json:"peak_memory_bytes"` // largest process of the tree that was waited for; on Linux never below the peak of the process that started it
-	BytesOut  *int64        `json:"bytes_out,omitempty"`
+	PeakBytes int64         `json:"peak_memory_bytes"`   // largest process of the tree that was waited for; on Linux never below the peak of the process that started it
+	BytesOut  *int64        `json:"bytes_out,omitempty"` // passed on, of both streams
+	BytesCut  int64         `json:"bytes_cut,omitempty"` // thrown away past Limits.OutputBytes
 	Enforced  []Control     `json:"enforced"`
 	Gaps      []Gap         `json:"gaps,omitempty"`
 	Identity  *Identity     `json:"identity,omitempty"`

@@ -18,13 +18,14 @@ const execHelp = `sbx exec: run a program confined to one directory. No shell is
   sbx exec --workspace ~/src/app -- npm ci
   sbx exec --network allow:go -- go mod download with what go needs, and no more
   sbx exec --timeout 5m -- pytest -q             124 when the time is over
+  sbx exec --memory 2g --processes 256 -- make -j8
   sbx exec --allow-write /srv/cache -- ./build
   sbx exec --unprotect .git/config -- git remote add o https://example.com/r.git
   sbx exec --read-only -- ./lint
   sbx exec --dry-run -- ls                       what would be done, as JSON
   sbx exec --result r.json -- make               what was done, as JSON
 
-Exit status: the program's own; 124 time limit; 125 not started; 126 refused, or
+Exit status: the program's own; 124 time limit; 137 another limit; 125 not started; 126 refused, or
 not executable; 127 not found; 128+n signal n.
 ` + confineHelp
 
@@ -44,6 +45,14 @@ const confineHelp = `
   --network WHAT      off (default), on, auto, or allow:HOST,… (sbx network --help); --net too
   --allow-tag network let --network auto open the network to commands with this tag
   --timeout TIME      90s, 5m; a bare number is seconds
+  --memory SIZE       512m, 2g: all that the command and what it starts hold at a time
+  --processes N       processes and threads at a time
+  --cpu-time TIME     processor time of all together
+  --file-size SIZE    of any one file that is written
+  --disk SIZE         written to disk in total, also what is deleted again
+  --temp-size SIZE    the temp directories, in memory then and gone after the run
+  --output SIZE       of each output stream; the rest is counted and thrown away
+  --output-over WORD  truncate (default), or kill: more output ends the command
   --allow-write PATH  may be written too; again for more
   --allow-read PATH   stays readable although it holds credentials
   --hide PATH         cannot be read
@@ -73,6 +82,7 @@ type execCall struct {
 	net                networkWord
 	allowTags          list
 	timeout            timeLimit
+	limits             limitFlags
 	write, read, hide  list
 	protect            protectList
 	unprotect          list
@@ -99,6 +109,7 @@ func newExecCall(name string) *execCall {
 	c.Var(&c.net, "net", "")
 	c.Var(&c.allowTags, "allow-tag", "")
 	c.Var(&c.timeout, "timeout", "")
+	c.limits.declare(&c.flags)
 	c.Var(&c.write, "allow-write", "")
 	c.Var(&c.read, "allow-read", "")
 	c.Var(&c.hide, "hide", "")
@@ -200,13 +211,16 @@ func (c *execCall) program() string {
 // error for the program's, so that it gets only what went wrong.
 func (c *execCall) remark(s *streams, r sbx.Result) {
 	s.denials(r)
+	if kind, text := c.limitRemark(r); text != "" {
+		s.say(kind, text)
+	}
 	switch {
 	case r.Ending == sandbox.NotFound:
 		s.say("error", c.program()+": no such program")
 	case r.Ending == sandbox.NotExec:
 		s.say("error", c.program()+": not executable")
 	case r.Ending == sandbox.TimedOut && !c.wrapping:
-		s.say("error", "the time limit of "+c.timeout.String()+" is over")
+		s.say("error", "the time limit of "+c.timeout.String()+" is over (--timeout raises it)")
 	case len(r.Unenforced) > 0 && !c.wrapping:
 		s.say("hint", "not enforced by backend "+r.Backend+": "+strings.Join(r.Unenforced, ", "))
 	case r.NewGaps && (!c.wrapping || isTerminal(s.err)):

@@ -32,6 +32,7 @@ func (c *execCall) settings() (sbx.Options, error) {
 		o.Backend = file.Backend
 	}
 	o.Unenforced = unenforced(over)
+	o.Limits = c.limits.over(file.Limits, over.Memory)
 	o.Secrets = secretsenv.Policy{References: file.References, Vault: file.VaultEnv, Expose: file.ExposeEnv}
 	for _, paths := range [...]list{c.write, c.read, c.hide} {
 		if err := paths.absolute(); err != nil {
@@ -78,7 +79,7 @@ func (c *execCall) settings() (sbx.Options, error) {
 // this build can give. Left unsaid they would be taken for done.
 func unenforced(over config.Overrides) []string {
 	var names []string
-	for _, limit := range [...]struct{ name, value string }{{"PEPE_SANDBOX_MEM", over.Memory}, {"PEPE_SANDBOX_CPUS", over.CPUs}} {
+	for _, limit := range [...]struct{ name, value string }{{"PEPE_SANDBOX_CPUS", over.CPUs}} {
 		if limit.value != "" {
 			names = append(names, limit.name)
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // job starts the command from a child that confines itself.
-func (s *session) job(ruleset int, c sandbox.Command) proc.Job {
+func (s *session) job(ruleset int, c sandbox.Command, h *hold) proc.Job {
 	if s.only.thread {
 		return s.threadJob(ruleset, c)
 	}
@@ -29,7 +29,7 @@ func (s *session) job(ruleset int, c sandbox.Command) proc.Job {
 				return proc.Spawned{}, err
 			}
 			defer pipes.Close()
-			plan := s.childPlan(ruleset, pipes, files, c)
+			plan := s.childPlan(ruleset, pipes, files, c, h)
 			plan.Exec(path, c.Argv, c.Env)
 			if s.profile.Identity != nil {
 				defer keepDumpable()()
@@ -39,6 +39,9 @@ func (s *session) job(ruleset int, c sandbox.Command) proc.Job {
 		},
 	}
 }
+
+// spawns says whether the command is started by way of a table of steps.
+func (s *session) spawns() bool { return !s.only.thread }
 
 // stepError translates the error of a child's step.
 func stepError(err error) error {
@@ -53,14 +56,15 @@ func (s *session) describe(c sandbox.Command) []string {
 	if s.only.thread {
 		return s.describeThread()
 	}
-	p := s.childPlan(-1, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, c)
+	p := s.childPlan(-1, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, c, nil)
 	p.Exec("", nil, nil)
 	return outline(p)
 }
 
 // childPlan is the table up to what executes the command.
-func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c sandbox.Command) *spawn.Plan {
+func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c sandbox.Command, h *hold) *spawn.Plan {
 	p := spawn.NewPlan()
+	s.bounds.enter(p, h)
 	if !s.profile.Supervisor {
 		p.Call("enter new process group", unix.SYS_SETPGID, []uintptr{0, 0})
 	}
@@ -73,6 +77,7 @@ func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c
 	p.Stdio(files)
 	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(s.dir(c))})
 	planLimits(p)
+	s.bounds.set(p, h)
 	p.CloseOnExec()
 	planNoPrivileges(p)
 	p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})

@@ -9,6 +9,12 @@ import (
 
 // Package spawn has no assembly for this architecture yet: the landlock tier
 // goes by way of a restricted thread.
-func (s *session) job(ruleset int, c sandbox.Command) proc.Job { return s.threadJob(ruleset, c) }
-func (s *session) describe(sandbox.Command) []string           { return s.describeThread() }
-func (s *session) tried(ruleset int) error                     { return s.tryThread(ruleset) }
+func (s *session) job(ruleset int, c sandbox.Command, _ *hold) proc.Job {
+	return s.threadJob(ruleset, c)
+}
+func (s *session) spawns() bool                      { return false }
+func (s *session) describe(sandbox.Command) []string { return s.describeThread() }
+func (s *session) tried(ruleset int) error           { return s.tryThread(ruleset) }
+
+// userTasks is not asked for: a thread's commands get no limit in time.
+func userTasks() (int, error) { return 0, sandbox.ErrUnsupported }

@@ -2,6 +2,7 @@ package direct
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sbx-run/sbx/sandbox"
@@ -203,7 +204,8 @@ func decideFull(abi int, p sandbox.Profile, noProc bool) decision {
 	}
 	for _, c := range sandbox.Controls() {
 		switch {
-		case c == sandbox.NetworkOff && p.Network != sandbox.NetworkNone,
+		case slices.Contains(sandbox.LimitControls(), c), // see bound
+			c == sandbox.NetworkOff && p.Network != sandbox.NetworkNone,
 			c == sandbox.HostNetwork && p.Network == sandbox.NetworkHost,
 			c == sandbox.RulesHeld && p.Network != sandbox.NetworkRules,
 			hasGap(d.gaps, c):

@@ -114,7 +114,7 @@ func TestDecideFull(t *testing.T) {
 			t.Errorf("%s: gaps %v, want %v", tt.name, got, tt.gaps)
 		}
 		for _, c := range sandbox.Controls() {
-			want := !slices.Contains(got, c)
+			want := !slices.Contains(got, c) && tt.p.Limits.Speaks(c)
 			switch c {
 			case sandbox.NetworkOff:
 				want = want && tt.p.Network == sandbox.NetworkNone

@@ -27,6 +27,8 @@ type variant struct {
 	// host's.
 	omit  func(step string) bool
 	share uintptr
+	// ungrouped is a host where no control group can be made.
+	ungrouped bool
 }
 
 // New returns the backend. On other systems than Linux it exists and says

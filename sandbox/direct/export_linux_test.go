@@ -13,3 +13,7 @@ func NewThread() *Backend { return &Backend{variant{tier: tierLandlock, thread: 
 func Leaving(tier string, omit func(step string) bool, share uintptr) *Backend {
 	return &Backend{variant{tier: tier, omit: omit, share: share}}
 }
+
+// NewUngrouped returns one tier alone, as on a host where no control group can
+// be made.
+func NewUngrouped(tier string) *Backend { return &Backend{variant{tier: tier, ungrouped: true}} }

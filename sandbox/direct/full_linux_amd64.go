@@ -27,6 +27,7 @@ type full struct {
 	tier     string
 	abi      int
 	decision decision
+	bounds   bounds
 	programs [][]byte
 	exact    map[string]place // the profile's paths, as they were when the session was opened
 
@@ -53,6 +54,7 @@ func openNamespaces(b *Backend, p sandbox.Profile, tier string) (sandbox.Session
 		return nil, err
 	}
 	s := &full{profile: p, only: b.only, tier: tier, abi: abi, decision: decideFull(abi, p, tier == tierFullNoProc), exact: map[string]place{}}
+	s.bounds = s.decision.bound(p.Limits, terms{full: true, root: subjectOf(p).uid == 0, able: b.only.able})
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
 		return nil, err
 	}
@@ -98,7 +100,7 @@ func (s *full) Close() error {
 func (s *full) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	c = s.pointed(c)
 	spots, hidden, links := s.survey("")
-	p := s.plan(c, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, spots, links)
+	p := s.plan(start{c, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, nil, s.sharesTemp(-1)}, spots, links)
 	if s.profile.Network == sandbox.NetworkRules {
 		planGate(p, &spawn.Pipes{}, -1)
 	}
@@ -113,16 +115,37 @@ func (s *full) Plan(c sandbox.Command) (sandbox.Plan, error) {
 // Run starts the command and waits.
 func (s *full) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	c = s.pointed(c)
-	var gate *egress.Gate
-	result, err := proc.Run(ctx, proc.Job{
-		Command: c, Dir: dirOf(s.profile, c), Supervisor: s.profile.Supervisor, Init: true,
-		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) { return s.spawn(c, path, files, &gate) },
-	})
-	closeGate(gate, &result)
+	result, err := s.run(ctx, c)
 	result.Backend, result.Tier, result.BackendVersion = Name, s.tier, versionOf(s.abi)
 	result.Enforced, result.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
 	result.Identity = s.profile.Identity
 	return result, err
+}
+
+func (s *full) run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	h, err := s.bounds.open()
+	if err != nil {
+		return sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125}, err
+	}
+	defer h.close()
+	var gate *egress.Gate
+	j := proc.Job{
+		Command: c, Dir: dirOf(s.profile, c), Supervisor: s.profile.Supervisor, Init: true,
+		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) { return s.spawn(c, path, files, h, &gate) },
+	}
+	s.bounds.apply(&j, h)
+	result, err := proc.Run(ctx, j)
+	closeGate(gate, &result)
+	return result, err
+}
+
+// start is what a plan needs to know of one run.
+type start struct {
+	command sandbox.Command
+	pipes   *spawn.Pipes
+	files   [3]uintptr
+	hold    *hold      // nil: the plan is only printed
+	temp    *tempShare // nil: nobody looks at the run's file system
 }
 
 // looks is how often the host is looked at again for one run, when what has to
@@ -132,14 +155,14 @@ const looks = 20
 // spawn starts the command. A file that goes away between being found and being
 // covered fails the set-up. It may have been replaced, and the new one has to be
 // hidden as well, so that all is looked up again.
-func (s *full) spawn(c sandbox.Command, program string, files [3]uintptr, gate **egress.Gate) (proc.Spawned, error) {
+func (s *full) spawn(c sandbox.Command, program string, files [3]uintptr, h *hold, gate **egress.Gate) (proc.Spawned, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
 		return proc.Spawned{}, errors.New("session is closed")
 	}
 	for look := 1; ; look++ {
-		spawned, err := s.spawnNow(c, program, files, gate)
+		spawned, err := s.spawnNow(c, program, files, h, gate)
 		if look == looks || !vanished(err) {
 			return spawned, stepError(err)
 		}
@@ -153,16 +176,22 @@ func vanished(err error) bool {
 	return errors.As(err, &step) && strings.HasPrefix(step.Step, stepHide) && (step.Errno == unix.ENOENT || step.Errno == unix.ENOTDIR)
 }
 
-func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, gate **egress.Gate) (proc.Spawned, error) {
+func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, h *hold, gate **egress.Gate) (proc.Spawned, error) {
 	pipes, err := spawn.NewPipes(s.pipeUses())
 	if err != nil {
 		return proc.Spawned{}, err
 	}
+	temp, err := s.openTemp()
+	if err != nil {
+		pipes.Close()
+		return proc.Spawned{}, err
+	}
 	spots, _, links := s.survey(terminalOf(files))
-	p := s.plan(c, pipes, files, spots, links)
+	p := s.plan(start{c, pipes, files, h, temp}, spots, links)
 	way, err := s.openGate(p, pipes)
 	if err != nil {
 		pipes.Close()
+		temp.close()
 		return proc.Spawned{}, err
 	}
 	p.ExecInit(s.init, pipes, program, c.Argv, c.Env)
@@ -173,6 +202,7 @@ func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, gat
 	if err != nil {
 		way.Kill()
 		pipes.Close()
+		temp.close()
 		return proc.Spawned{}, err
 	}
 	*gate = way
@@ -182,9 +212,17 @@ func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, gat
 	}
 	release := func() {
 		pipes.Close()
+		temp.close()
 		s.tidy(spots)
 	}
-	return proc.Spawned{PID: pid, Ended: ended, Release: release}, nil
+	usage, err := temp.take()
+	if err != nil {
+		_ = unix.Kill(pid, unix.SIGKILL)
+		_, _ = unix.Wait4(pid, nil, 0, nil)
+		release()
+		return proc.Spawned{}, &proc.StepError{Step: "look at the temp directory", Err: err}
+	}
+	return proc.Spawned{PID: pid, Ended: ended, Temp: usage, Release: release}, nil
 }
 
 func (s *full) pipeUses() int {
@@ -210,12 +248,13 @@ func (s *full) tidy(spots []spot) {
 const cloneFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWPID
 
 // plan is the table up to what executes pid 1.
-func (s *full) plan(c sandbox.Command, pipes *spawn.Pipes, files [3]uintptr, spots []spot, links []grantLink) *spawn.Plan {
-	p := spawn.NewPlan()
+func (s *full) plan(run start, spots []spot, links []grantLink) *spawn.Plan {
+	p, pipes := spawn.NewPlan(), run.pipes
+	s.bounds.enter(p, run.hold)
 	if !s.profile.Supervisor {
 		p.Call("enter new process group", unix.SYS_SETPGID, []uintptr{0, 0})
 	}
-	p.Stdio(files)
+	p.Stdio(run.files)
 	p.DieWithParent()
 	if s.profile.Identity != nil {
 		p.AwaitRelease(pipes)
@@ -226,6 +265,7 @@ func (s *full) plan(c sandbox.Command, pipes *spawn.Pipes, files [3]uintptr, spo
 
 	m := newMounter(p, spots, s.exact)
 	m.init = s.init
+	m.size, m.share = tempSize(s.bounds.limits), run.temp
 	if subjectOf(s.profile).uid == 0 {
 		m.procFiles = rootFiles()
 	}
@@ -233,8 +273,9 @@ func (s *full) plan(c sandbox.Command, pipes *spawn.Pipes, files [3]uintptr, spo
 	if s.profile.Network != sandbox.NetworkHost {
 		planLoopback(p)
 	}
-	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(dirOf(s.profile, c))})
+	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(dirOf(s.profile, run.command))})
 	planLimits(p)
+	s.bounds.set(p, run.hold)
 	rules := p.NewRef()
 	s.planRules(m, rules)
 	p.CloseOnExec(pipes.Errors, pipes.Lifeline, pipes.Status)

@@ -20,6 +20,7 @@ type spot struct {
 	dir   bool
 	mode  uint32 // of cover and shut
 	above int    // index of the nearest spot above, -1: none
+	kept  bool   // of cover: also where a spot above covers already
 }
 
 type spotKind uint8
@@ -70,7 +71,17 @@ func layout(p sandbox.Profile, t terrain) []spot {
 	for _, m := range t.masks {
 		add(spot{path: m.path, kind: mask, dir: m.dir})
 	}
+	temp := ""
+	if p.Limits.TempBytes > 0 {
+		temp = p.Private.Temp
+	}
+	if temp != "" {
+		add(spot{path: temp, kind: cover, dir: true, mode: sticky, kept: true})
+	}
 	for _, name := range writable(p) {
+		if name == temp {
+			continue
+		}
 		if name != "" {
 			add(spot{path: name, kind: bind, dir: t.isDir(name)})
 		}
@@ -135,7 +146,7 @@ func covers(p sandbox.Profile, t terrain, named []spot) []spot {
 			all = append(all, spot{path: name, kind: mask})
 		}
 	}
-	if temp := p.Private.Temp; temp != "" && t.isDir("/tmp") && !slices.ContainsFunc(named, needsTree) {
+	if temp := p.Private.Temp; temp != "" && p.Limits.TempBytes == 0 && t.isDir("/tmp") && !slices.ContainsFunc(named, needsTree) {
 		// What a command leaves in /tmp the next one finds there.
 		all = append(all, spot{path: "/tmp", kind: bind, from: temp, dir: true})
 	} else {
@@ -231,7 +242,7 @@ func prune(all []spot) []spot {
 				continue
 			}
 		case cover, shut:
-			if hidden && !isBelow(s.path, "/dev") {
+			if hidden && !isBelow(s.path, "/dev") && !s.kept {
 				continue
 			}
 		}

@@ -261,6 +261,8 @@ type orders struct {
 	Backend string
 	Tier    string
 	Without []string // layers
+	// Ungrouped is a host where no control group can be made.
+	Ungrouped bool
 }
 
 // supervise is what cmd/sbx does, without its flags.
@@ -275,6 +277,9 @@ func supervise() int {
 	b := backend(o.Tier)
 	if len(o.Without) > 0 {
 		b = without(o.Tier, o.Without...)
+	}
+	if o.Ungrouped {
+		b = direct.NewUngrouped(o.Tier)
 	}
 	if o.Backend == none.Name {
 		b = none.New()

@@ -20,8 +20,10 @@ type mounter struct {
 	base  string      // where the run's own tmpfs is mounted while the tree is built
 	exact map[string]place
 
-	own       spawn.Ref // the root of that tmpfs
-	procFiles []string  // hidden in /proc
+	size      int64      // of that tmpfs in bytes; 0: the kernel's default
+	share     *tempShare // who wants to look at it; may be nil
+	own       spawn.Ref  // the root of that tmpfs
+	procFiles []string   // hidden in /proc
 	init      *spawn.Init
 }
 
@@ -134,8 +136,9 @@ func (m *mounter) attr(what, name string, flags uintptr, set uint64) {
 // tmpfs makes the run's own file system with all that will be shown of it.
 func (m *mounter) tmpfs(links []grantLink) {
 	m.Call("mount own tmpfs on "+m.base, unix.SYS_MOUNT, []uintptr{
-		m.Str("tmpfs"), m.Str(m.base), m.Str("tmpfs"), unix.MS_NOSUID | unix.MS_NODEV, m.Str("mode=0755"),
+		m.Str("tmpfs"), m.Str(m.base), m.Str("tmpfs"), unix.MS_NOSUID | unix.MS_NODEV, m.Str("mode=0755" + tmpfsSize(m.size)),
 	})
+	m.share.send(m.Plan, m.base)
 	m.own = m.NewRef()
 	m.Call("open own tmpfs", unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(m.base), unix.O_PATH | unix.O_CLOEXEC}, spawn.Store(m.own))
 	m.makeDir(m.base+"/"+emptyDir, 0)

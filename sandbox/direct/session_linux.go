@@ -244,6 +244,7 @@ type session struct {
 	only        variant
 	abi         int
 	decision    decision
+	bounds      bounds
 	programs    [][]byte // in the order of decision.filters
 	write, read []place
 	inside      []string // hidden paths below writable ones, judged when the session was opened
@@ -261,6 +262,7 @@ func openLandlock(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
 	found, stamps := survey(p, "/dev")
 	s := &session{profile: p, only: b.only, abi: abi, inside: insideWritable(p, found.hidden)}
 	s.decision = decide(abi, p, s.inside)
+	s.bounds = s.decision.bound(p.Limits, terms{root: subjectOf(p).uid == 0, late: !s.spawns(), able: b.only.able})
 	sayWhy(s.decision.gaps)
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
 		return nil, err
@@ -387,7 +389,14 @@ func (s *session) run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 			return refused, fmt.Errorf("%w: %w", err, sandbox.ErrStart)
 		}
 	}
-	return proc.Run(ctx, s.job(r.fd, c))
+	h, err := s.bounds.open()
+	if err != nil {
+		return refused, err
+	}
+	defer h.close()
+	j := s.job(r.fd, c, h)
+	s.bounds.apply(&j, h)
+	return proc.Run(ctx, j)
 }
 
 // threadJob confines a thread and starts the command from it.

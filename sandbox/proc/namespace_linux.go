@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"time"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -33,6 +35,11 @@ func (n namespace) signal(sig unix.Signal) {
 // pass gives a signal to process 1, which hands it to the command.
 func (n namespace) pass(sig unix.Signal) { _ = unix.Kill(n.pid, sig) }
 func (n namespace) wait() error          { _, err := await(unix.P_PID, n.pid); return err }
+
+func (n namespace) members() []member {
+	return append([]member{{n.pid, true}}, membersOf(below(childrenOf(n.pid)))...)
+}
+func (n namespace) spent() time.Duration { return 0 }
 
 func (n namespace) end() (usage, error) {
 	var u usage

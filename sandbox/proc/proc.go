@@ -37,6 +37,8 @@ type Job struct {
 	// Init says that Spawn starts process 1 of a pid namespace.
 	Init   bool
 	NoCore bool // no core dumps: on many hosts they are piped to a program of root
+	Limits sandbox.Limits
+	Group  Group // nil: no limit is held by the kernel
 	// watched says that something else than the command can end the run.
 	watched bool
 }
@@ -47,6 +49,7 @@ type Spawned struct {
 	// Ended tells how the command ended, once process 1 has; false when process
 	// 1 was killed. nil without Init.
 	Ended   func() (Ended, bool)
+	Temp    Temp   // nil: nothing is measured
 	Release func() // called once, when the command was waited for; may be nil
 }
 

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,12 +14,13 @@ import (
 )
 
 func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
-	std, err := openStreams(j.Command)
+	std, err := openStreams(j.Command, j.Limits)
 	if err != nil {
 		return notStarted(), startError(j, err)
 	}
 	// Only the command itself can end the run: there is nothing to watch.
-	j.watched = ctx.Done() != nil || j.Command.Timeout > 0 || j.Command.Orphaned != nil || j.Command.Signals != nil
+	j.watched = ctx.Done() != nil || j.Command.Timeout > 0 || j.Command.Orphaned != nil || j.Command.Signals != nil ||
+		j.watches() || j.Limits.OutputKill
 	var before map[int]bool
 	if j.Supervisor && !j.Init {
 		before = children()
@@ -37,23 +39,26 @@ func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
 	case j.Init:
 		t = namespace{c.pid, c.ended}
 	case j.Supervisor:
-		t = &reaper{pid: c.pid, ours: before}
+		t = &reaper{pid: c.pid, ours: before, was: childrenTime()}
 	}
 	var ending sandbox.Ending
 	var lost error
+	w := watch(j, t, c.temp)
 	if j.watched {
-		ending, lost = supervise(ctx, j.Command, t)
+		ending, lost = supervise(ctx, j.Command, t, w.reached(), std.over)
 	} else {
 		lost = t.wait()
 	}
+	late := w.stop()
 	used, err := t.end()
 	result := sandbox.Result{Ending: ending, Wall: time.Since(began), User: used.user, System: used.syst, PeakBytes: used.peak}
 	bytes, copyErr := std.finish()
-	result.BytesOut = bytes
+	result.BytesOut, result.BytesCut = bytes, std.cut()
 	if lost != nil || err != nil {
 		return result, fmt.Errorf("wait for %q: %w: %w", j.Command.Argv[0], errors.Join(lost, err), sandbox.ErrLost)
 	}
 	record(&result, used.status)
+	judgeLimits(&result, j.Limits, cmp.Or(late, std.flooded()), w.filled())
 	return result, copyErr
 }
 
@@ -67,7 +72,7 @@ func startFailed(j Job, err error) (sandbox.Result, error) {
 
 // supervise waits for the command to end and enforces what ends it earlier.
 // The ending is empty when the command ended by itself.
-func supervise(ctx context.Context, c sandbox.Command, t tree) (ending sandbox.Ending, err error) {
+func supervise(ctx context.Context, c sandbox.Command, t tree, reached, flooded <-chan sandbox.Ending) (ending sandbox.Ending, err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- t.wait() }()
 
@@ -90,6 +95,10 @@ func supervise(ctx context.Context, c sandbox.Command, t tree) (ending sandbox.E
 		case <-kill:
 			t.signal(unix.SIGKILL)
 			kill = time.After(10 * time.Millisecond) // what was started meanwhile
+		case over := <-reached:
+			ending, timeout, kill = cmp.Or(ending, over), nil, time.After(0)
+		case over := <-flooded:
+			ending, timeout, kill = cmp.Or(ending, over), nil, time.After(0)
 		case <-gone:
 			gone, orphaned, timeout = nil, nil, nil
 			ending, kill = sandbox.Abandoned, time.After(0)

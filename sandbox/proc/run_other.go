@@ -18,7 +18,7 @@ func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
 	if j.Prepare != nil {
 		return notStarted(), startError(j, sandbox.ErrUnsupported)
 	}
-	std, err := openStreams(j.Command)
+	std, err := openStreams(j.Command, j.Limits)
 	if err != nil {
 		return notStarted(), startError(j, err)
 	}
@@ -35,18 +35,19 @@ func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
 		return notStarted(), startError(j, err)
 	}
 	std.started()
-	result := sandbox.Result{Ending: supervise(ctx, j.Command, &cmd), Wall: time.Since(began)}
+	result := sandbox.Result{Ending: supervise(ctx, j.Command, &cmd, std.over), Wall: time.Since(began)}
 	state := cmd.ProcessState
 	result.ExitCode, result.User, result.System = state.ExitCode(), state.UserTime(), state.SystemTime()
 	if result.ExitCode < 0 { // a signal
 		result.ExitCode = 128 + 9
 	}
 	bytes, err := std.finish()
-	result.BytesOut = bytes
+	result.BytesOut, result.BytesCut = bytes, std.cut()
+	judgeLimits(&result, j.Limits, std.flooded(), false)
 	return result, err
 }
 
-func supervise(ctx context.Context, c sandbox.Command, cmd *exec.Cmd) sandbox.Ending {
+func supervise(ctx context.Context, c sandbox.Command, cmd *exec.Cmd, flooded <-chan sandbox.Ending) sandbox.Ending {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	var timeout <-chan time.Time
@@ -65,6 +66,9 @@ func supervise(ctx context.Context, c sandbox.Command, cmd *exec.Cmd) sandbox.En
 			return ending
 		case <-timeout:
 			ending = sandbox.TimedOut
+			_ = cmd.Process.Kill()
+		case ending = <-flooded:
+			flooded = nil
 			_ = cmd.Process.Kill()
 		case <-gone:
 			gone, ending = nil, sandbox.Abandoned

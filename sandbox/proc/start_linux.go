@@ -14,7 +14,8 @@ import (
 type child struct {
 	pid     int
 	ended   func() (Ended, bool) // see Spawned
-	release func()               // ends what start left behind; after that PDEATHSIG no longer holds
+	temp    Temp
+	release func() // ends what start left behind; after that PDEATHSIG no longer holds
 }
 
 // start runs the command from a thread of its own. What Prepare does to that
@@ -82,6 +83,9 @@ func start(j Job, path string, files []*os.File) (child, error) {
 		// processes, and ours must stay as they are.
 		_ = unix.Prlimit(r.pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
 	}
+	if r.err == nil {
+		r.err = holdLate(j, r.pid)
+	}
 	release := func() {
 		close(hold)
 		<-settled
@@ -89,7 +93,7 @@ func start(j Job, path string, files []*os.File) (child, error) {
 	if r.err != nil {
 		release()
 	}
-	return child{r.pid, nil, release}, r.err
+	return child{r.pid, nil, nil, release}, r.err
 }
 
 // spawn lets the job start the command. The thread is not changed by that, but
@@ -119,7 +123,7 @@ func spawn(j Job, path string, files []*os.File) (child, error) {
 		if err != nil {
 			release()
 		}
-		return child{s.PID, s.Ended, release}, err
+		return child{s.PID, s.Ended, s.Temp, release}, err
 	}
 	started := make(chan error)
 	hold := make(chan struct{})
@@ -143,7 +147,7 @@ func spawn(j Job, path string, files []*os.File) (child, error) {
 	if err != nil {
 		release()
 	}
-	return child{s.PID, s.Ended, release}, err
+	return child{s.PID, s.Ended, s.Temp, release}, err
 }
 
 type startResult struct {

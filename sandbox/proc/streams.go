@@ -32,6 +32,10 @@ type streams struct {
 
 	outputs []*output
 	input   *input
+
+	limit int64               // of each output; 0: none
+	fatal bool                // more than limit ends the command
+	over  chan sandbox.Ending // gets one value at most
 }
 
 type input struct {
@@ -45,13 +49,16 @@ type output struct {
 	target io.Writer
 	pipe   *os.File
 	bytes  atomic.Int64
+	cut    atomic.Int64
 	ended  chan struct{} // closed when the command has ended
 	done   sync.WaitGroup
 	err    error
+
+	streams *streams
 }
 
-func openStreams(c sandbox.Command) (*streams, error) {
-	s := &streams{}
+func openStreams(c sandbox.Command, l sandbox.Limits) (*streams, error) {
+	s := &streams{limit: l.OutputBytes, fatal: l.OutputKill, over: make(chan sandbox.Ending, 1)}
 	in, err := s.openInput(c.Stdin)
 	if err != nil {
 		return nil, errors.Join(err, s.close())
@@ -95,7 +102,7 @@ func (s *streams) openInput(r io.Reader) (*os.File, error) {
 }
 
 func (s *streams) openOutput(w io.Writer) (*os.File, error) {
-	if f, ok := w.(*os.File); ok && f != nil {
+	if f, ok := w.(*os.File); ok && f != nil && s.limit == 0 {
 		return f, nil
 	}
 	if w == nil {
@@ -106,7 +113,7 @@ func (s *streams) openOutput(w io.Writer) (*os.File, error) {
 		return nil, fmt.Errorf("open pipe: %w", err)
 	}
 	s.theirs, s.ours = append(s.theirs, write), append(s.ours, read)
-	s.outputs = append(s.outputs, &output{target: w, pipe: read, ended: make(chan struct{})})
+	s.outputs = append(s.outputs, &output{target: w, pipe: read, ended: make(chan struct{}), streams: s})
 	return write, nil
 }
 
@@ -208,11 +215,14 @@ func (o *output) copy() {
 		default:
 		}
 		n, err := readLate(o.pipe, buffer)
-		if n > 0 {
+		if n = o.keep(n); n > 0 {
 			w, werr := o.target.Write(buffer[:n])
 			o.bytes.Add(int64(w))
 			if werr == nil && w < n {
 				werr = io.ErrShortWrite
+			}
+			if _, file := o.target.(*os.File); file && brokenPipe(werr) {
+				return // nobody reads: the command learns it as if it had the file itself
 			}
 			if werr != nil {
 				o.err = fmt.Errorf("copy output: %w", werr)
@@ -233,4 +243,39 @@ func readLate(pipe *os.File, b []byte) (int, error) {
 		return readNow(pipe, b)
 	}
 	return n, err
+}
+
+// keep says how many of n bytes that were read are passed on, and counts the
+// rest.
+func (o *output) keep(n int) int {
+	s := o.streams
+	if s.limit == 0 || o.bytes.Load()+int64(n) <= s.limit {
+		return n
+	}
+	kept := int(s.limit - o.bytes.Load())
+	o.cut.Add(int64(n - kept))
+	if s.fatal {
+		select {
+		case s.over <- sandbox.OverOutput:
+		default:
+		}
+	}
+	return kept
+}
+
+// cut counts the bytes that were thrown away.
+func (s *streams) cut() int64 {
+	var n int64
+	for _, o := range s.outputs {
+		n += o.cut.Load()
+	}
+	return n
+}
+
+// flooded says whether the command ended only after it had written too much.
+func (s *streams) flooded() sandbox.Ending {
+	if s.fatal && s.cut() > 0 {
+		return sandbox.OverOutput
+	}
+	return ""
 }

@@ -23,7 +23,7 @@ func TestOutputIsReadAfterTheDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer
-	s, err := openStreams(sandbox.Command{Stdout: &got})
+	s, err := openStreams(sandbox.Command{Stdout: &got}, sandbox.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

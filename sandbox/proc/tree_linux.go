@@ -15,6 +15,8 @@ type tree interface {
 	pass(sig unix.Signal)   // from the caller: to the command, which decides for the rest
 	wait() error            // until the command has ended; it stays a zombie
 	end() (usage, error)    // kills what is left and reaps the command
+	members() []member      // what lives, for measuring
+	spent() time.Duration   // processor time of what members no longer shows
 }
 
 // usage is what the kernel counted.
@@ -38,6 +40,9 @@ func (g group) signal(sig unix.Signal) { _ = unix.Kill(-g.pid, sig) }
 func (g group) pass(sig unix.Signal)   { _ = unix.Kill(-g.pid, sig) }
 func (g group) wait() error            { _, err := await(unix.P_PID, g.pid); return err }
 
+func (g group) members() []member    { return membersOf(groupMembers(g.pid)) }
+func (g group) spent() time.Duration { return 0 }
+
 func (g group) end() (usage, error) {
 	g.signal(unix.SIGKILL)
 	var u usage
@@ -53,8 +58,9 @@ func (g group) end() (usage, error) {
 // a subreaper inherits orphans.
 type reaper struct {
 	pid  int
-	ours map[int]bool // children that were here before the command
-	rest usage        // of orphans
+	ours map[int]bool  // children that were here before the command
+	rest usage         // of orphans
+	was  time.Duration // processor time of children that ended before the command began
 }
 
 // longestSweep bounds the killing of what is left; only processes that the
@@ -73,6 +79,17 @@ func children() map[int]bool {
 		have[pid] = true
 	}
 	return have
+}
+
+func (t *reaper) members() []member    { return membersOf(t.descendants()) }
+func (t *reaper) spent() time.Duration { return childrenTime() - t.was }
+
+// childrenTime is the processor time of all children that this process has
+// waited for.
+func childrenTime() time.Duration {
+	var r unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 func (t *reaper) pass(sig unix.Signal) { _ = unix.Kill(t.pid, sig) }

@@ -222,8 +222,11 @@ func TestUndoStaysInside(t *testing.T) {
 	must(t, os.Symlink("../out", ws+"/.git"))
 	must(t, os.Symlink("../out", ws+"/.claude"))
 	for _, f := range []sandbox.TrustFinding{
-		{Path: ws + "/.git/config", Kind: sandbox.TrustGitConfig}, {Path: ws + "/.git", Kind: sandbox.TrustRepository}, {Path: dir + "/out/config", Kind: sandbox.TrustSettings},
-		{Path: ws + "/../out/config", Kind: sandbox.TrustSettings}, {Path: ws, Kind: sandbox.TrustSettings},
+		{Path: ws + "/.git/config", Kind: sandbox.TrustGitConfig},
+		{Path: ws + "/.git", Kind: sandbox.TrustRepository},
+		{Path: dir + "/out/config", Kind: sandbox.TrustSettings},
+		{Path: ws + "/../out/config", Kind: sandbox.TrustSettings},
+		{Path: ws, Kind: sandbox.TrustSettings},
 	} {
 		w.undo(f)
 	}

@@ -1,0 +1,551 @@
+package direct_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/direct"
+)
+
+// bombs of a kind that a limit has to stop. Each carries the marker among its
+// arguments, so that the host sees how many there are.
+const (
+	forkBomb   = `f(){ f "$@" | f "$@" & }; f "$@"; sleep 60`
+	memoryBomb = `exec python3 -c 'import sys, time
+held = [b"x" * (1 << 20) for _ in range(int(sys.argv[2]))]
+time.sleep(2)' "$@"`
+)
+
+// bomb is the argv of a bomb with a marker.
+func bomb(text, m string, args ...string) []string {
+	return append([]string{"sh", "-c", text, "sh", m}, args...)
+}
+
+// how are the ways in which limits are held: with control groups, where this
+// user has them, and measured.
+func eachHold(t *testing.T, test func(r *room, groups bool)) {
+	for _, groups := range []bool{true, false} {
+		if groups && os.Geteuid() != 0 {
+			continue // the two are the same
+		}
+		for _, tier := range []string{full, landlock} {
+			t.Run(fmt.Sprintf("%s/groups=%v", tier, groups), func(t *testing.T) { test(newRoom(t, tier), groups) })
+		}
+	}
+}
+
+// limited runs a command under limits as a supervisor, while the host counts.
+func (r *room) limited(groups bool, l sandbox.Limits, argv ...string) (string, sandbox.Result) {
+	r.Helper()
+	r.profile.Limits = l
+	return r.runSupervised(orders{Argv: argv, Timeout: time.Minute, Ungrouped: !groups})
+}
+
+// most looks at the host while a test runs: the largest number of processes with
+// a marker, and how much memory they held together.
+type most struct {
+	processes int
+	bytes     int64
+}
+
+func watchHost(t *testing.T, m string) (stop func() most) {
+	quit, done := make(chan struct{}), make(chan most)
+	go func() {
+		var seen most
+		for {
+			select {
+			case <-quit:
+				done <- seen
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+			pids := living(t, m)
+			var bytes int64
+			for _, pid := range pids {
+				text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+				if f := strings.Fields(string(text)); len(f) > 2 {
+					all, _ := strconv.ParseInt(f[1], 10, 64)
+					shared, _ := strconv.ParseInt(f[2], 10, 64)
+					bytes += (all - shared) * int64(os.Getpagesize())
+				}
+			}
+			seen.processes, seen.bytes = max(seen.processes, len(pids)), max(seen.bytes, bytes)
+		}
+	}()
+	return func() most { close(quit); return <-done }
+}
+
+func python(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip(err)
+	}
+}
+
+// A fork bomb is ended, and never was many processes more than its limit.
+func TestForkBomb(t *testing.T) { eachHold(t, testForkBomb) }
+
+func testForkBomb(r *room, groups bool) {
+	t := r.T
+	const limit = 40
+	if !groups && os.Geteuid() == 0 {
+		// Root is not counted by the kernel, and forks faster than it can be ended.
+		r.profile.Limits = sandbox.Limits{Processes: limit}
+		_, err := direct.NewUngrouped(r.tier).Open(context.Background(), r.profile)
+		var gap *sandbox.GapError
+		if !errors.As(err, &gap) || gap.Gaps[0].Control != sandbox.LimitProcesses {
+			t.Errorf("a limit that cannot be held: %v", err)
+		}
+		return
+	}
+	m := marker()
+	stop := watchHost(t, m)
+	out, got := r.limited(groups, sandbox.Limits{Processes: limit}, bomb(forkBomb, m)...)
+	seen := stop()
+	if got.Ending != sandbox.OverProcesses || got.Limit != sandbox.OverProcesses || got.ExitCode != 137 {
+		t.Errorf("ended by %s, %s, %d\n%s", got.Ending, got.Limit, got.ExitCode, out[:min(len(out), 300)])
+	}
+	if bound := limit + limit/2 + 16 + 1; seen.processes > bound {
+		t.Errorf("the host saw %d processes at a time, the bound is %d", seen.processes, bound)
+	}
+	if n := alive(t, m); n != 0 {
+		t.Errorf("%d processes are left", n)
+	}
+	// Up to the limit nothing is refused.
+	_, got = r.limited(groups, sandbox.Limits{Processes: limit}, "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do sleep 0.2 & done; wait")
+	if got.Ending != sandbox.Exited || got.ExitCode != 0 || got.Limit != "" {
+		t.Errorf("16 processes of %d: %+v", limit, got)
+	}
+}
+
+// Memory is bounded for one process, and for many that are small by themselves.
+func TestMemoryBomb(t *testing.T) { eachHold(t, testMemoryBomb) }
+
+func testMemoryBomb(r *room, groups bool) {
+	t := r.T
+	python(t)
+	const limit = 96 << 20
+	many := `for i in 1 2 3 4 5 6 7 8 9 10; do (` + memoryBomb + `) & done; wait`
+	for name, argv := range map[string][]string{
+		"one": bomb(memoryBomb, "", "3000"), "many": bomb(many, "", "40"),
+	} {
+		m := marker()
+		argv[4] = m
+		stop := watchHost(t, m)
+		_, got := r.limited(groups, sandbox.Limits{MemoryBytes: limit}, argv...)
+		seen := stop()
+		if got.Ending != sandbox.OverMemory || got.Limit != sandbox.OverMemory || got.ExitCode != 137 {
+			t.Errorf("%s: ended by %s, %s, %d", name, got.Ending, got.Limit, got.ExitCode)
+		}
+		if seen.bytes > limit+400<<20 {
+			t.Errorf("%s: the host saw %d MiB", name, seen.bytes>>20)
+		}
+		if n := alive(t, m); n != 0 {
+			t.Errorf("%s: %d processes are left", name, n)
+		}
+	}
+	// The control: without a limit the host sees more.
+	m := marker()
+	stop := watchHost(t, m)
+	_, got := r.limited(groups, sandbox.Limits{}, bomb(many, m, "20")...)
+	if seen := stop(); got.ExitCode != 0 || seen.bytes < limit {
+		t.Errorf("the control: the host saw %d MiB, %+v", seen.bytes>>20, got)
+	}
+	// What stays below the limit goes on, also when several processes share it.
+	shared := `exec python3 -c 'import os
+held = b"x" * (50 << 20)
+pids = [os.fork() for _ in range(4)] if True else 0
+import time; time.sleep(0.3); os._exit(0)' "$@"`
+	_, got = r.limited(groups, sandbox.Limits{MemoryBytes: limit}, bomb(shared, m)...)
+	if got.Ending != sandbox.Exited || got.ExitCode != 0 {
+		t.Errorf("16 processes that share 50 MiB: %+v", got)
+	}
+}
+
+// Files in the run's own file systems are memory.
+func TestMemoryInFiles(t *testing.T) { eachHold(t, testMemoryInFiles) }
+
+func testMemoryInFiles(r *room, groups bool) {
+	if !r.isFull() {
+		return // the tier has none
+	}
+	t := r.T
+	const limit = 64 << 20
+	fill := "for i in 1 2 3; do dd if=/dev/zero of=/dev/shm/$i bs=1048576 count=30 2>/dev/null; done; sleep 5"
+	_, got := r.limited(groups, sandbox.Limits{MemoryBytes: limit}, "sh", "-c", fill)
+	if got.Ending != sandbox.OverMemory {
+		t.Errorf("90 MiB in /dev/shm: %+v", got)
+	}
+	out, got := r.limited(groups, sandbox.Limits{MemoryBytes: limit}, "sh", "-c", "dd if=/dev/zero of=/dev/shm/x bs=1048576 count=30 2>/dev/null; echo done")
+	if got.Ending != sandbox.Exited || out != "done\n" {
+		t.Errorf("30 MiB in /dev/shm: %+v %q", got, out)
+	}
+}
+
+func TestProcessorTime(t *testing.T) { eachHold(t, testProcessorTime) }
+
+func testProcessorTime(r *room, groups bool) {
+	t := r.T
+	const limit = 300 * time.Millisecond
+	for name, text := range map[string]string{
+		"one":                  "while :; do :; done",
+		"many":                 "for i in 1 2 3; do while :; do :; done & done; wait",
+		"that do not live on":  "while :; do (i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done); done",
+		"that ignore signals":  "trap '' TERM XCPU; while :; do :; done",
+		"after the first ends": "(while :; do :; done) & sleep 60",
+	} {
+		_, got := r.limited(groups, sandbox.Limits{CPUTime: limit}, "sh", "-c", text)
+		if got.Ending != sandbox.OverCPU || got.Limit != sandbox.OverCPU || got.ExitCode != 137 {
+			t.Errorf("%s: ended by %s, %s, %d", name, got.Ending, got.Limit, got.ExitCode)
+		}
+	}
+	_, got := r.limited(groups, sandbox.Limits{CPUTime: limit}, "sleep", "0.5") // wall time is another thing
+	if got.Ending != sandbox.Exited || got.ExitCode != 0 {
+		t.Errorf("a command that sleeps: %+v", got)
+	}
+}
+
+// A full disk: what is written in total, in the workspace, is bounded.
+func TestDisk(t *testing.T) { eachHold(t, testDisk) }
+
+func testDisk(r *room, groups bool) {
+	t := r.T
+	const limit = 16 << 20
+	for name, text := range map[string]string{
+		"one file":          "dd if=/dev/zero of=big bs=1048576 count=20000",
+		"many files":        "i=0; while :; do i=$((i+1)); dd if=/dev/zero of=f$i bs=65536 count=16; done",
+		"over and over":     "while :; do dd if=/dev/zero of=f bs=65536 count=16; rm f; done",
+		"in the background": "dd if=/dev/zero of=big bs=1048576 count=20000 & sleep 60",
+	} {
+		r.reset()
+		_, got := r.limited(groups, sandbox.Limits{DiskBytes: limit}, "sh", "-c", text+" 2>&1")
+		if got.Ending != sandbox.OverDisk || got.Limit != sandbox.OverDisk || got.ExitCode != 137 {
+			t.Errorf("%s: ended by %s, %s, %d", name, got.Ending, got.Limit, got.ExitCode)
+		}
+		var used int64
+		check(t, filepath.Walk(r.workspace, func(_ string, info os.FileInfo, err error) error {
+			if err == nil {
+				used += info.Size()
+			}
+			return nil
+		}))
+		if used > 1<<30 {
+			t.Errorf("%s: %d MiB were written", name, used>>20)
+		}
+		if !gapNamed(got.Gaps, sandbox.LimitsExact) {
+			t.Errorf("%s: what is measured is called exact", name)
+		}
+	}
+	r.reset()
+	_, got := r.limited(groups, sandbox.Limits{DiskBytes: limit}, "dd", "if=/dev/zero", "of=big", "bs=1048576", "count=4")
+	if got.Ending != sandbox.Exited || got.ExitCode != 0 {
+		t.Errorf("a quarter of the limit: %+v", got)
+	}
+}
+
+// A temp directory of a size is full when it is, and nothing of it is left.
+func TestTempSize(t *testing.T) { eachTier(t, testTempSize) }
+
+func testTempSize(r *room) {
+	t := r.T
+	temp := r.dir + "/temp"
+	check(t, os.Mkdir(temp, 0o777))
+	r.profile.Private.Temp = temp
+	r.profile.Limits = sandbox.Limits{TempBytes: 4 << 20}
+	if !r.isFull() {
+		var gap *sandbox.GapError
+		if _, err := r.backendOpen(); !errors.As(err, &gap) || gap.Gaps[0].Control != sandbox.LimitTemp {
+			t.Fatalf("refused: %v", err)
+		}
+		r.profile.Accept = []sandbox.Control{sandbox.LimitTemp}
+		if _, got := r.run(r.confined(), "true"); got.ExitCode != 0 || slices.Contains(got.Enforced, sandbox.LimitTemp) {
+			t.Errorf("accepted: %+v", got)
+		}
+		return
+	}
+	s := r.confined()
+	for _, dir := range []string{temp, "/tmp", "/dev/shm", "/var/tmp"} {
+		out, got := r.run(s, "sh", "-c", "dd if=/dev/zero of="+dir+"/x bs=65536 count=200 2>&1; wc -c <"+dir+"/x")
+		if !strings.Contains(out, "No space left") || !strings.HasSuffix(out, "\n4194304\n") || got.Limit != sandbox.OverTemp || got.Ending != sandbox.Exited {
+			t.Errorf("%s: %q %+v", dir, out, got)
+		}
+	}
+	out, got := r.run(s, "sh", "-c", "cd "+temp+" && echo x >y && mkdir d && mv y d/z && cat d/z")
+	if out != "x\n" || got.Limit != "" {
+		t.Errorf("work in the temp directory: %q, %+v", out, got)
+	}
+	// Empty files take memory, too.
+	out, _ = r.run(s, "sh", "-c", "cd "+temp+"; i=0; while [ $i -lt 5000 ]; do true >$i || break; i=$((i+1)); done 2>/dev/null; test $i -lt 5000 && echo bounded")
+	if out != "bounded\n" {
+		t.Errorf("5000 empty files in 4 MiB: %q", out)
+	}
+	if left, _ := os.ReadDir(temp); len(left) != 0 {
+		t.Errorf("left in the temp directory: %v", left)
+	}
+}
+
+func TestFileSize(t *testing.T) { eachTier(t, testFileSize) }
+
+func testFileSize(r *room) {
+	t := r.T
+	r.profile.Limits = sandbox.Limits{FileBytes: 64 << 10}
+	if r.tier == thread { // it cannot be set before the command runs
+		var gap *sandbox.GapError
+		if _, err := r.backendOpen(); !errors.As(err, &gap) || gap.Gaps[0].Control != sandbox.LimitFileSize {
+			t.Errorf("refused: %v", err)
+		}
+		return
+	}
+	s := r.confined()
+	_, got := r.run(s, "dd", "if=/dev/zero", "of=big", "bs=1024", "count=100")
+	info, err := os.Stat(r.workspace + "/big")
+	if err != nil || info.Size() != 64<<10 || got.Ending != sandbox.OverFileSize || got.ExitCode != 153 {
+		t.Errorf("%+v, %v, %v", got, info, err)
+	}
+	if _, got = r.run(s, "sh", "-c", "dd if=/dev/zero of=big bs=1024 count=100; exit $?"); got.Ending != sandbox.OverFileSize {
+		t.Errorf("below a shell: %+v", got)
+	}
+	if _, got = r.run(s, "dd", "if=/dev/zero", "of=big", "bs=1024", "count=64"); got.Ending != sandbox.Exited {
+		t.Errorf("up to the limit: %+v", got)
+	}
+	if _, got = r.run(r.unconfinedNow(), "dd", "if=/dev/zero", "of=big", "bs=1024", "count=100"); got.Ending != sandbox.Exited {
+		t.Errorf("the control: %+v", got)
+	}
+}
+
+// unconfinedNow is unconfined without limits.
+func (r *room) unconfinedNow() sandbox.Session {
+	l := r.profile.Limits
+	r.profile.Limits = sandbox.Limits{}
+	defer func() { r.profile.Limits = l }()
+	return r.unconfined()
+}
+
+// Output without end is cut off or ends the command, on either stream, and is
+// never kept.
+func TestOutput(t *testing.T) { eachTier(t, testOutput) }
+
+func testOutput(r *room) {
+	t := r.T
+	const limit = 100_000
+	for _, kill := range []bool{false, true} {
+		r.profile.Limits = sandbox.Limits{OutputBytes: limit, OutputKill: kill}
+		s := r.confined()
+		for _, text := range []string{"yes", "yes >&2", "yes & yes >&2"} {
+			var out, diag counter
+			got, err := s.Run(context.Background(), sandbox.Command{
+				Argv: []string{"sh", "-c", text}, Env: r.env(), Stdout: &out, Stderr: &diag, Timeout: time.Second, Grace: time.Millisecond,
+			})
+			check(t, err)
+			want := sandbox.TimedOut
+			if kill {
+				want = sandbox.OverOutput
+			}
+			if got.Ending != want || out.n > limit || diag.n > limit || max(out.n, diag.n) != limit || got.BytesCut == 0 {
+				t.Errorf("kill %v, %s: ended by %s, %d and %d bytes, %d cut", kill, text, got.Ending, out.n, diag.n, got.BytesCut)
+			}
+		}
+		var out counter
+		got, err := s.Run(context.Background(), sandbox.Command{Argv: []string{"head", "-c", strconv.Itoa(limit), "/dev/zero"}, Env: r.env(), Stdout: &out, Stderr: &out})
+		if err != nil || got.Limit != "" || got.Ending != sandbox.Exited || out.n != limit || got.BytesCut != 0 {
+			t.Errorf("kill %v: just the limit: %+v, %v", kill, got, err)
+		}
+		got, err = s.Run(context.Background(), sandbox.Command{Argv: []string{"head", "-c", strconv.Itoa(limit + 7), "/dev/zero"}, Env: r.env(), Stdout: &out})
+		if err != nil || got.Limit != sandbox.OverOutput || got.BytesCut != 7 || (got.Ending == sandbox.OverOutput) != kill {
+			t.Errorf("kill %v: a little more: %+v, %v", kill, got, err)
+		}
+	}
+	// Through files, too, and a reader that goes away is the command's business.
+	r.profile.Limits = sandbox.Limits{OutputBytes: limit}
+	read, write, err := os.Pipe()
+	check(t, err)
+	_ = read.Close()
+	got, err := r.confined().Run(context.Background(), sandbox.Command{Argv: []string{"yes"}, Env: r.env(), Stdout: write})
+	if err != nil || got.Signal != int(unix.SIGPIPE) {
+		t.Errorf("nobody reads: %+v, %v", got, err)
+	}
+	_ = write.Close()
+}
+
+// counter counts and keeps nothing.
+type counter struct{ n int }
+
+func (c *counter) Write(b []byte) (int, error) { c.n += len(b); return len(b), nil }
+
+var _ io.Writer = (*counter)(nil)
+
+// What is measured is said to be, and a limit is required when it is asked for.
+func TestLimitGaps(t *testing.T) { eachHold(t, testLimitGaps) }
+
+func testLimitGaps(r *room, groups bool) {
+	t := r.T
+	b := direct.NewTier(r.tier)
+	if !groups {
+		b = direct.NewUngrouped(r.tier)
+	}
+	r.profile.Accept = []sandbox.Control{sandbox.LimitProcesses}
+	for _, tt := range []struct {
+		limits sandbox.Limits
+		exact  bool
+	}{
+		{sandbox.Limits{}, true},
+		{sandbox.Limits{MemoryBytes: 1 << 30}, groups},
+		{sandbox.Limits{CPUTime: time.Minute}, groups},
+		{sandbox.Limits{Processes: 10}, groups},
+		{sandbox.Limits{FileBytes: 1 << 20}, true},
+		{sandbox.Limits{OutputBytes: 1 << 20}, true},
+		{sandbox.Limits{DiskBytes: 1 << 30}, false},
+	} {
+		r.profile.Limits = tt.limits
+		s := r.open(b)
+		plan, err := s.Plan(sandbox.Command{Argv: []string{"true"}})
+		check(t, err)
+		if gapNamed(plan.Gaps, sandbox.LimitsExact) == tt.exact {
+			t.Errorf("%+v: exact %v, gaps %+v", tt.limits, tt.exact, plan.Gaps)
+		}
+		for _, c := range sandbox.LimitControls() {
+			said := slices.Contains(plan.Enforced, c) || gapNamed(plan.Gaps, c)
+			if said != tt.limits.Speaks(c) {
+				t.Errorf("%+v: the plan speaks of %s: %v", tt.limits, c, said)
+			}
+		}
+		_, got := r.run(s, "true")
+		if got.ExitCode != 0 || !slices.Equal(got.Enforced, plan.Enforced) {
+			t.Errorf("%+v: %+v", tt.limits, got)
+		}
+	}
+	r.profile.Limits = sandbox.Limits{DiskBytes: 1 << 30}
+	r.profile.Required = []sandbox.Control{sandbox.LimitsExact}
+	if _, err := b.Open(context.Background(), r.profile); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("exact limits were required: %v", err)
+	}
+}
+
+// ourGroups lists the control groups of a process.
+func ourGroups(t *testing.T, pid int) []string {
+	t.Helper()
+	var found []string
+	middle := fmt.Sprintf("-%d-", pid)
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), "sbx-0-") && strings.Contains(d.Name(), middle) {
+			found = append(found, path)
+		}
+		return nil
+	})
+	return found
+}
+
+// Control groups are gone after a run, and what a killed supervisor leaves is
+// taken away by the next run. Those of runs that live stay.
+func TestControlGroupsAreGone(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("without root there are none")
+	}
+	for _, tier := range []string{full, landlock} {
+		t.Run(tier, func(t *testing.T) { testControlGroupsAreGone(newRoom(t, tier)) })
+	}
+}
+
+func testControlGroupsAreGone(r *room) {
+	t := r.T
+	r.profile.Limits = sandbox.Limits{MemoryBytes: 1 << 30, Processes: 100, CPUTime: time.Minute}
+	start := func(m string) *exec.Cmd {
+		cmd, _ := r.supervised(orders{Argv: []string{"sh", "-c", "setsid sleep " + m + " & sleep " + m}})
+		check(t, cmd.Start())
+		eventually(t, "it runs", func() bool { return alive(t, m) >= 3 })
+		return cmd
+	}
+	m, other := marker(), marker()
+	killed, lives := start(m), start(other)
+	defer func() {
+		_ = lives.Process.Kill()
+		_ = lives.Wait()
+		endAll(t, other)
+		r.limited(true, r.profile.Limits, "true")
+		if left := ourGroups(t, lives.Process.Pid); len(left) != 0 {
+			t.Errorf("left: %v", left)
+		}
+	}()
+	if n := len(ourGroups(t, killed.Process.Pid)); n == 0 {
+		t.Fatal("the control: the run has no control group")
+	}
+	held := ourGroups(t, lives.Process.Pid)
+	check(t, killed.Process.Kill())
+	_ = killed.Wait()
+	_, got := r.limited(true, r.profile.Limits, "true")
+	if got.ExitCode != 0 {
+		t.Errorf("%+v", got)
+	}
+	if left := ourGroups(t, killed.Process.Pid); len(left) != 0 {
+		t.Errorf("the next run left %v", left)
+	}
+	if n := alive(t, m); n != 0 {
+		t.Errorf("%d processes of the killed run are left", n)
+	}
+	if now := ourGroups(t, lives.Process.Pid); !slices.Equal(now, held) || alive(t, other) == 0 {
+		t.Errorf("a run that lives had %v, has %v", held, now)
+	}
+	if left := ourGroups(t, os.Getpid()); len(left) != 0 {
+		t.Errorf("this process has %v", left)
+	}
+}
+
+// Many runs at once have a group each, and none is left.
+func TestControlGroupsAtOnce(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("without root there are none")
+	}
+	r := newRoom(t, full)
+	r.profile.Limits = sandbox.Limits{MemoryBytes: 256 << 20, Processes: 20}
+	s := r.confined()
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			if _, got := r.run(s, "sh", "-c", "sleep 0.05; exit 7"); got.ExitCode != 7 || got.Limit != "" {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	all.Wait()
+	if left := ourGroups(t, os.Getpid()); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// A limit of the library's own process is not touched by that of a run.
+func TestLimitsAreTheRunsAlone(t *testing.T) { eachTier(t, testLimitsAreTheRunsAlone) }
+
+func testLimitsAreTheRunsAlone(r *room) {
+	limits := func() (all [3]unix.Rlimit) {
+		for i, which := range []int{unix.RLIMIT_FSIZE, unix.RLIMIT_CPU, unix.RLIMIT_NPROC} {
+			check(r, unix.Getrlimit(which, &all[i]))
+		}
+		return all
+	}
+	before := limits()
+	groups, _ := os.ReadFile("/proc/self/cgroup")
+	r.profile.Accept = []sandbox.Control{sandbox.LimitProcesses, sandbox.LimitFileSize}
+	r.profile.Limits = sandbox.Limits{FileBytes: 1 << 20, CPUTime: time.Second, Processes: 30, MemoryBytes: 1 << 28, OutputBytes: 1 << 20}
+	out, got := r.run(r.confined(), "sh", "-c", "ulimit -f; ulimit -t")
+	if got.ExitCode != 0 || r.tier != thread && out != "2048\n2\n" {
+		r.Errorf("%q, %+v", out, got)
+	}
+	after, _ := os.ReadFile("/proc/self/cgroup")
+	if limits() != before || string(groups) != string(after) {
+		r.Error("this process has other limits or groups than before")
+	}
+}

@@ -1,0 +1,133 @@
+package direct
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox/proc"
+	"github.com/sbx-run/sbx/sandbox/spawn"
+)
+
+// tempShare is the way by which a run's own tmpfs becomes known to who started
+// it: the child opens its root and sends the descriptor over a socket. It can
+// only be looked at with it: it is of the O_PATH kind.
+type tempShare struct {
+	child, ours int // the ends of the socket
+	mu          sync.Mutex
+	root        int
+}
+
+// openTemp makes the socket when somebody has to look; nil otherwise.
+func (s *full) openTemp() (*tempShare, error) {
+	if tempSize(s.bounds.limits) == 0 {
+		return nil, nil
+	}
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("make socket for the temp directory: %w", err)
+	}
+	return &tempShare{child: ends[0], ours: ends[1], root: -1}, nil
+}
+
+// sharesTemp is a share for a plan that is only printed.
+func (s *full) sharesTemp(fd int) *tempShare {
+	if tempSize(s.bounds.limits) == 0 {
+		return nil
+	}
+	return &tempShare{child: fd, ours: fd, root: fd}
+}
+
+// rights is a control message that carries one descriptor (cmsg(3)).
+type rights struct {
+	length      uint64
+	level, kind uint32
+	fd          uint64
+}
+
+// message is struct msghdr.
+type message struct {
+	name       uintptr
+	nameLength uint64
+	parts      uintptr
+	partCount  uint64
+	control    uintptr
+	length     uint64
+	flags      uint64
+}
+
+// send appends the steps that hand the root over.
+func (t *tempShare) send(p *spawn.Plan, root string) {
+	if t == nil {
+		return
+	}
+	r := &rights{length: 20, level: unix.SOL_SOCKET, kind: unix.SCM_RIGHTS}
+	part := &struct {
+		base   uintptr
+		length uint64
+	}{p.Str("t"), 1}
+	m := &message{parts: spawn.Ptr(p, part), partCount: 1, control: spawn.Ptr(p, r), length: 24}
+	p.Call("open own tmpfs for the caller", unix.SYS_OPENAT, []uintptr{spawn.Cwd, p.Str(root), unix.O_PATH | unix.O_CLOEXEC}, spawn.Store(p.Word(&r.fd)))
+	p.Call("show it to the caller", unix.SYS_SENDMSG, []uintptr{uintptr(t.child), spawn.Ptr(p, m), 0})
+}
+
+// take receives the descriptor. The child has sent it: its command runs.
+func (t *tempShare) take() (proc.Temp, error) {
+	if t == nil {
+		return nil, nil
+	}
+	var one [1]byte
+	var control [24]byte
+	_, n, _, _, err := unix.Recvmsg(t.ours, one[:], control[:], unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := unix.ParseSocketControlMessage(control[:n])
+	if err != nil || len(messages) != 1 {
+		return nil, unix.EBADMSG
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil, unix.EBADMSG
+	}
+	t.root = fds[0]
+	return t.usage, nil
+}
+
+// usage is how full the tmpfs is, in bytes.
+func (t *tempShare) usage() (used, free int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var st unix.Statfs_t
+	if t.root < 0 || unix.Fstatfs(t.root, &st) != nil {
+		return 0, 1 << 62
+	}
+	return int64(st.Blocks-st.Bfree) * st.Bsize, int64(st.Bavail) * st.Bsize
+}
+
+// close lets go of all. The tmpfs is gone with the run then.
+func (t *tempShare) close() {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, fd := range []*int{&t.child, &t.ours, &t.root} {
+		if *fd >= 0 {
+			_ = unix.Close(*fd)
+		}
+		*fd = -1
+	}
+}
+
+// tmpfsSize are the mount options that bound a tmpfs. An empty file takes a
+// kilobyte of the kernel's memory, so their number is bounded too.
+func tmpfsSize(bytes int64) string {
+	if bytes == 0 {
+		return ""
+	}
+	const pageSize = 4096
+	return ",size=" + strconv.FormatInt(bytes, 10) + ",nr_inodes=" + strconv.FormatInt(1024+bytes/pageSize, 10)
+}

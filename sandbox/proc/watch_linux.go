@@ -1,0 +1,168 @@
+package proc
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// Measured lists the limits that this package keeps by itself: it looks at the
+// run from outside, and ends it.
+func Measured() []sandbox.Control {
+	list := []sandbox.Control{
+		sandbox.LimitCPU, sandbox.LimitMemory, sandbox.LimitProcesses, sandbox.LimitFileSize, sandbox.LimitOutput,
+	}
+	if unix.Access("/proc/self/io", unix.R_OK) == nil {
+		list = append(list, sandbox.LimitDisk)
+	}
+	return list
+}
+
+// watcher looks at a run again and again until a limit is reached.
+type watcher struct {
+	limits sandbox.Limits
+	tree   tree
+	group  Group
+	temp   Temp
+
+	over chan sandbox.Ending // gets one value at most
+	quit chan struct{}
+	done chan struct{}
+	full bool // the temp file systems were full at one time
+}
+
+// watches says whether a run has a limit that must be looked at while it runs.
+func (j Job) watches() bool {
+	l := j.Limits
+	return l.CPUTime > 0 || l.MemoryBytes > 0 || l.Processes > 0 || l.DiskBytes > 0 || l.TempBytes > 0
+}
+
+// watch begins to look; nil when there is nothing to look for.
+func watch(j Job, t tree, temp Temp) *watcher {
+	if !j.watches() {
+		return nil
+	}
+	w := &watcher{
+		limits: j.Limits, tree: t, group: j.Group, temp: temp,
+		over: make(chan sandbox.Ending, 1), quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	go w.loop()
+	return w
+}
+
+func (w *watcher) loop() {
+	defer close(w.done)
+	timer := time.NewTimer(SampleEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-w.quit:
+			return
+		case <-timer.C:
+		}
+		began := time.Now()
+		if name := w.look(); name != "" {
+			w.over <- name
+			w.endOutside()
+			return
+		}
+		timer.Reset(max(SampleEvery, 4*time.Since(began)))
+	}
+}
+
+// reached is where the first limit is told; nil never is.
+func (w *watcher) reached() <-chan sandbox.Ending {
+	if w == nil {
+		return nil
+	}
+	return w.over
+}
+
+// stop ends the looking, and returns what the kernel counted up to the end.
+func (w *watcher) stop() sandbox.Ending {
+	if w == nil {
+		return ""
+	}
+	close(w.quit)
+	<-w.done
+	w.lookAtTemp()
+	select {
+	case name := <-w.over: // it was too late to end anything
+		return name
+	default:
+	}
+	if w.group != nil {
+		return w.group.Reached()
+	}
+	return ""
+}
+
+// look measures once.
+func (w *watcher) look() sandbox.Ending {
+	if w.group != nil {
+		if name := w.group.Reached(); name != "" {
+			return name
+		}
+	}
+	inTemp := w.lookAtTemp()
+	l := w.limits.Without(w.held())
+	counted := false
+	if w.group != nil && l.CPUTime > 0 {
+		var used time.Duration
+		if used, counted = w.group.CPUTime(); counted && used > l.CPUTime {
+			return sandbox.OverCPU
+		}
+	}
+	if l.MemoryBytes == 0 && l.Processes == 0 && l.DiskBytes == 0 && (l.CPUTime == 0 || counted) {
+		return ""
+	}
+	m := measure(w.tree.members(), l)
+	m.cpu += w.tree.spent()
+	switch {
+	case l.Processes > 0 && m.tasks > l.Processes:
+		return sandbox.OverProcesses
+	case l.MemoryBytes > 0 && m.over(l.MemoryBytes, inTemp):
+		return sandbox.OverMemory
+	case l.DiskBytes > 0 && m.written > l.DiskBytes:
+		return sandbox.OverDisk
+	case l.CPUTime > 0 && !counted && m.cpu > l.CPUTime:
+		return sandbox.OverCPU
+	}
+	return ""
+}
+
+// lookAtTemp says how many bytes lie in the run's own file systems.
+func (w *watcher) lookAtTemp() int64 {
+	if w.temp == nil {
+		return 0
+	}
+	used, free := w.temp()
+	w.full = w.full || w.limits.TempBytes > 0 && free < int64(unix.Getpagesize())
+	return used
+}
+
+// held lists what the kernel holds.
+func (w *watcher) held() []sandbox.Control {
+	var list []sandbox.Control
+	for _, c := range sandbox.LimitControls() {
+		if w.group != nil && w.group.Holds(c) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// filled says whether the temp file systems were seen full.
+func (w *watcher) filled() bool { return w != nil && w.full }
+
+// endOutside ends what a library run started and what then left its process
+// group: it may be what reached the limit.
+func (w *watcher) endOutside() {
+	if g, ok := w.tree.(group); ok {
+		for _, m := range g.members() {
+			_ = unix.Kill(m.pid, unix.SIGKILL)
+		}
+	}
+}
