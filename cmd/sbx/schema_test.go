@@ -79,6 +79,7 @@ func scriptSchema(ts *testscript.TestScript, neg bool, args []string) {
 func TestSchemasNameEveryField(t *testing.T) {
 	var result sbx.Result
 	fill(reflect.ValueOf(&result).Elem())
+	result.Limit = sandbox.OverTemp // some words of an Ending only
 	var plan sbx.Plan
 	fill(reflect.ValueOf(&plan).Elem())
 	for name, v := range map[string]any{"result": result, "plan": plan} {

@@ -12,7 +12,7 @@ type act struct {
 // acts lists them all.
 func acts() []act {
 	var all []act
-	for _, list := range [][]act{fileActs(), processActs(), callActs(), socketActs(), sharedActs(), terminalActs(), workActs()} {
+	for _, list := range [][]act{fileActs(), processActs(), callActs(), socketActs(), sharedActs(), terminalActs(), workActs(), limitActs()} {
 		all = append(all, list...)
 	}
 	return all

@@ -48,7 +48,8 @@ type Setup struct {
 	Unix   bool // unix sockets allowed
 	Stdin  string
 	Limit  time.Duration // wall time
-	Nobody bool          // under an identity that is not the caller's (root only)
+	Limits sandbox.Limits
+	Nobody bool // under an identity that is not the caller's (root only)
 }
 
 // Row is one probe. In Act, ControlAct and Shell, $NAME is replaced by or set

@@ -3,7 +3,6 @@ package probes
 import "github.com/sbx-run/sbx/sandbox"
 
 func lifeRows() []Row {
-	const noLimit = "a profile has no such limit yet"
 	ends := func(c sandbox.Control) []sandbox.Control { return []sandbox.Control{c} }
 	return grouped("life of a command", []Row{
 		{ID: "P67", Try: "forward every exit status", Want: Works, Procedure: []string{"exit-codes"}},
@@ -21,9 +20,6 @@ func lifeRows() []Row {
 		{ID: "P73", Try: "go on after sbx was killed by KILL", Controls: ends(sandbox.EndsWithCaller), Procedure: []string{"caller-killed"}},
 		{ID: "P74", Try: "kill the client of a container engine", Beyond: "for backends that have a client"},
 		{ID: "P75", Try: "drop the connection to a remote host", Beyond: "for backends that have a connection"},
-		{ID: "P76", Try: "fork without end", Beyond: noLimit},
-		{ID: "P77", Try: "take more memory than allowed", Beyond: noLimit},
-		{ID: "P78", Try: "write more to the disk than allowed", Beyond: noLimit},
 		{ID: "P79", Try: "write 16 MiB to both output streams", Want: Works, Procedure: []string{"flood"}},
 		{ID: "P80a", Try: "read an empty input", Want: Works, Shell: `test "$(wc -c)" -eq 0`},
 		{ID: "P80b", Try: "read the input byte by byte as it was", Want: Works, Setup: Setup{Stdin: "a\x00b\xff\r\n\n"}, Shell: `test "$(od -An -tx1 | tr -d ' \n')" = 610062ff0d0a0a`},

@@ -29,6 +29,7 @@ const (
 type done struct {
 	plan    sandbox.Plan
 	ending  sandbox.Ending
+	limit   sandbox.Ending // that was reached
 	code    int
 	signal  int
 	out     string // both streams
@@ -182,6 +183,7 @@ func (r *runner) profile(s Setup) sandbox.Profile {
 		// Nothing refuses here: what is missing is a gap, and the rows say so.
 		Accept: sandbox.Controls(),
 	}
+	p.Limits = s.Limits
 	if s.Online {
 		p.Network = sandbox.NetworkHost
 	}
@@ -238,7 +240,7 @@ func (j *job) wait() done {
 	}
 	j.end()
 	d := done{
-		plan: j.first.Plan, ending: last.Result.Ending, code: last.Result.ExitCode, signal: last.Result.Signal,
+		plan: j.first.Plan, ending: last.Result.Ending, limit: last.Result.Limit, code: last.Result.ExitCode, signal: last.Result.Signal,
 		err: j.shorten(last.Err), none: last.Nothing, trust: last.Result.Trust, caller: last.Signals, shorten: j.shorten,
 	}
 	d.out = j.text()

@@ -27,10 +27,11 @@ type watcher struct {
 	group  Group
 	temp   Temp
 
-	over chan sandbox.Ending // gets one value at most
-	quit chan struct{}
-	done chan struct{}
-	full bool // the temp file systems were full at one time
+	over  chan sandbox.Ending // gets one value at most
+	quit  chan struct{}
+	done  chan struct{}
+	pause time.Duration // until the next look
+	full  bool          // the temp file systems were full at one time
 }
 
 // watches says whether a run has a limit that must be looked at while it runs.
@@ -54,7 +55,7 @@ func watch(j Job, t tree, temp Temp) *watcher {
 
 func (w *watcher) loop() {
 	defer close(w.done)
-	timer := time.NewTimer(SampleEvery)
+	timer := time.NewTimer(soon)
 	defer timer.Stop()
 	for {
 		select {
@@ -68,7 +69,20 @@ func (w *watcher) loop() {
 			w.endOutside()
 			return
 		}
-		timer.Reset(max(SampleEvery, 4*time.Since(began)))
+		timer.Reset(max(w.pause, 4*time.Since(began)))
+	}
+}
+
+// soon is the time between two looks at the start of a run and when it comes
+// near the number of its processes: that grows fastest, and a program that the
+// kernel refuses one more often ends at once.
+const soon = SampleEvery / 10
+
+// rest chooses the next pause.
+func (w *watcher) rest(tasks int) {
+	w.pause = min(2*max(w.pause, soon), SampleEvery)
+	if w.limits.Processes > 0 && tasks > w.limits.Processes/4 {
+		w.pause = soon
 	}
 }
 
@@ -106,6 +120,7 @@ func (w *watcher) look() sandbox.Ending {
 			return name
 		}
 	}
+	w.rest(0)
 	inTemp := w.lookAtTemp()
 	l := w.limits.Without(w.held())
 	counted := false
@@ -120,6 +135,7 @@ func (w *watcher) look() sandbox.Ending {
 	}
 	m := measure(w.tree.members(), l)
 	m.cpu += w.tree.spent()
+	w.rest(m.tasks)
 	switch {
 	case l.Processes > 0 && m.tasks > l.Processes:
 		return sandbox.OverProcesses
