@@ -112,6 +112,9 @@ func (e *Engine) workspace(given string) (string, *sandbox.Identity, error) {
 	}
 	id := identify(info)
 	who := identityFor(callerUID(), id.uid, id.gid, hostAccounts)
+	if who != nil && !isMapped(who.UID) {
+		who = nil
+	}
 	if err := e.surroundingsOf(who).check(given, dir, id); err != nil {
 		return "", nil, err
 	}

@@ -2,6 +2,8 @@ package sbx
 
 import (
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/sbx-run/sbx/sandbox"
 )
@@ -28,4 +30,23 @@ func identityFor(caller, owner, group uint32, list accounts) *sandbox.Identity {
 	id.Groups = list.groups(a.name, a.gid)
 	id.Why = fmt.Sprintf("started by root, runs as %s (uid %d), who owns the workspace", a.name, owner)
 	return id
+}
+
+// isMapped reports whether a user exists in the user namespace of this process.
+// In a rootless container the owners of most files do not: they all look like
+// the same nobody, and nobody can become them. Root there is the caller alone.
+func isMapped(uid uint32) bool {
+	text, err := os.ReadFile("/proc/self/uid_map")
+	return err != nil || inMap(string(text), uid)
+}
+
+// inMap reads lines of "first inside, first outside, how many".
+func inMap(text string, uid uint32) bool {
+	for line := range strings.Lines(text) {
+		var first, outside, count uint64
+		if n, _ := fmt.Sscan(line, &first, &outside, &count); n == 3 && uint64(uid) >= first && uint64(uid)-first < count {
+			return true
+		}
+	}
+	return false
 }

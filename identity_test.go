@@ -57,3 +57,22 @@ func TestAccountsWithoutFiles(t *testing.T) {
 		t.Errorf("%+v", id)
 	}
 }
+
+func TestUserMaps(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		uid  uint32
+		want bool
+	}{
+		{"         0          0 4294967295\n", 65534, true},
+		{"         0      65533          1\n", 65534, false},
+		{"         0      65533          1\n", 0, true},
+		{"0 1000 1\n1 100000 65536\n", 65534, true},
+		{"0 1000 1\n1 100000 65536\n", 65537, false},
+		{"", 0, false},
+	} {
+		if got := inMap(tc.text, tc.uid); got != tc.want {
+			t.Errorf("%d in %q: %v", tc.uid, tc.text, got)
+		}
+	}
+}

@@ -10,8 +10,8 @@ func NewTier(tier string) *Backend { return &Backend{variant{tier: tier}} }
 func NewThread() *Backend { return &Backend{variant{tier: tierLandlock, thread: true}} }
 
 // Leaving leaves out the steps that omit picks, and the namespaces of share.
-func Leaving(tier string, omit func(step string) bool, share uintptr) *Backend {
-	return &Backend{variant{tier: tier, omit: omit, share: share}}
+func Leaving(tier string, thread bool, omit func(step string) bool, share uintptr) *Backend {
+	return &Backend{variant{tier: tier, thread: thread, omit: omit, share: share}}
 }
 
 // NewUngrouped returns one tier alone, as on a host where no control group can

@@ -34,7 +34,8 @@ func (s *session) steps(ruleset int, t proc.Thread) []step {
 		step{"enter landlock domain", func() error { return restrictSelf(ruleset) }},
 	)
 	name := "load system call filter " + strings.Join(s.decision.filters, "+") + "+thread"
-	return append(all, step{name, func() error { return load(s.program(t.ID)) }})
+	all = append(all, step{name, func() error { return load(s.program(t.ID)) }})
+	return slices.DeleteFunc(all, func(st step) bool { return s.only.omit != nil && s.only.omit(st.name) })
 }
 
 // restrict runs the steps; the first that fails is named.
