@@ -43,9 +43,9 @@ host was looked at. To repeat it on your machine:
 
 The figures count probes. The network is off unless a probe says otherwise. In the
 column of the backend none everything is a gap: that is the proof that the probes
-can fail. Two things hold there too, because sbx starts every command in the same
-way: descriptors are shut, and the tree ends. What none does not do is run as
-another user.
+can fail. Three things hold there too, because sbx starts every command in the same
+way and looks after it: descriptors are shut, the tree ends, and files that others
+trust are reported when they appear. What none does not do is run as another user.
 
 TEXT
 	echo "Linux $(uname -r | cut -d- -f1) $(uname -m)."
