@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -192,11 +193,11 @@ func floor(w io.Writer, o options) error {
 func printLayers(w io.Writer, o options, all []series) {
 	fmt.Fprintf(w, "\nThe kernel's own floor, from a small running process in C, %d rounds\n", o.rounds)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "median ms\tp10\tp90\tadds µs\t  what\t")
+	fmt.Fprintln(table, "median ms\tp10\tp90\tadds to p10, µs\t  what\t")
 	for i, s := range all {
 		adds := time.Duration(0)
-		if i > 0 {
-			adds = s.median() - all[i-1].median()
+		if i > 0 { // a floor is what is left when nothing disturbs
+			adds = s.at(0.1) - all[i-1].at(0.1)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%.0f\t  %s\n", ms(s.median()), ms(s.at(0.1)), ms(s.at(0.9)), float64(adds)/1e3, s.name)
 	}
@@ -204,14 +205,13 @@ func printLayers(w io.Writer, o options, all []series) {
 	fmt.Fprintf(w, "  the whole confinement / vfork and exec alone = %.2f\n", ratio(all[len(all)-1], all[0]))
 }
 
-// trace prints what each system call of the set-up has taken, in the child.
+// trace prints what each kind of system call of the set-up takes, in the child.
 func (o options) trace(w io.Writer, words []string) error {
 	s, err := o.serve("trace", words)
 	if err != nil {
 		return err
 	}
-	runs := warmUp + o.rounds
-	_, err = s.in.Write(make([]byte, runs))
+	_, err = s.in.Write(make([]byte, warmUp+o.rounds))
 	_ = s.in.Close()
 	if err != nil {
 		return err
@@ -220,30 +220,52 @@ func (o options) trace(w io.Writer, words []string) error {
 	if err := errors.Join(err, s.cmd.Wait()); err != nil {
 		return err
 	}
-	type cost struct {
-		what      string
-		us, calls float64
+	costs, err := costsOf(string(text))
+	if err != nil {
+		return err
 	}
-	var costs []cost
-	for line := range strings.Lines(string(text)) {
-		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		ns, err1 := strconv.ParseFloat(fields[0], 64)
-		calls, err2 := strconv.ParseFloat(fields[1], 64)
-		if err := errors.Join(err1, err2); err != nil {
-			return err
-		}
-		costs = append(costs, cost{fields[2], ns / 1e3 / float64(runs), calls / float64(runs)})
-	}
-	slices.SortStableFunc(costs, func(a, b cost) int { return int(b.us*1e3) - int(a.us*1e3) })
-	fmt.Fprintf(w, "\nThe same, system calls of the set-up, mean of %d rounds\n", runs)
+	fmt.Fprintf(w, "\nThe same, system calls of the set-up, all of a kind in one run\n")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "µs\tcalls\t  what\t")
+	fmt.Fprintln(table, "median µs\tp10\tcalls\t  what\t")
 	for _, c := range costs {
-		if c.us >= 1 {
-			fmt.Fprintf(table, "%.1f\t%.0f\t  %s\n", c.us, c.calls, c.what)
+		if c.median() >= time.Microsecond {
+			fmt.Fprintf(table, "%s\t%s\t%s\t  %s\n", us(c.median()), us(c.at(0.1)), c.calls, c.name)
 		}
 	}
 	return table.Flush()
+}
+
+// cost is what the calls of one kind take in each run.
+type cost struct {
+	series
+	calls string // of the last run
+}
+
+// costsOf reads what bench/floor says when it traces, the dearest first.
+func costsOf(text string) ([]*cost, error) {
+	var costs []*cost
+	for line := range strings.Lines(text) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("trace: %q", line)
+		}
+		ns, err := strconv.ParseInt(fields[0], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("trace: %w", err)
+		}
+		i := slices.IndexFunc(costs, func(c *cost) bool { return c.name == fields[2] })
+		if i < 0 {
+			i = len(costs)
+			costs = append(costs, &cost{series: series{name: fields[2]}})
+		}
+		costs[i].times = append(costs[i].times, time.Duration(ns))
+		costs[i].calls = fields[1]
+	}
+	for _, c := range costs {
+		slices.Sort(c.times)
+	}
+	slices.SortStableFunc(costs, func(a, b *cost) int { return cmp.Compare(b.median(), a.median()) })
+	return costs, nil
 }
 
 // notHere prints a table that this machine cannot give.

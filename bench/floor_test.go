@@ -83,6 +83,18 @@ func TestFloorConfines(t *testing.T) {
 	}
 }
 
+func TestCostsOf(t *testing.T) {
+	costs, err := costsOf("10\t2\tmkdir\n900\t1\tunshare\n30\t2\tmkdir\n700\t1\tunshare\n")
+	if err != nil || len(costs) != 2 || costs[0].name != "unshare" || costs[1].calls != "2" || costs[1].at(0) != 10 || costs[1].at(1) != 30 {
+		t.Errorf("got %+v, %v", costs, err)
+	}
+	for _, text := range []string{"x\t1\topen\n", "1\topen\n"} {
+		if _, err := costsOf(text); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+}
+
 // require skips what this machine cannot do, unless SBX_REQUIRE names direct.
 func require(t *testing.T, why string) {
 	t.Helper()

@@ -7,7 +7,7 @@
 // A layer is one of the words in parse(); a spot is KIND:PATH (see struct spot),
 // parents before children, and from:PATH behind it when something else is shown there. serve runs the program once for each byte of
 // standard input and answers with the nanoseconds that it took, 8 bytes. trace
-// does that, and at the end of its input prints what each call has taken.
+// does that too, and answers with lines: nanoseconds, number and name of calls.
 //
 // cc -O2 -static -nostdlib -ffreestanding -fno-stack-protector floor.c
 
@@ -458,6 +458,7 @@ static void print_costs(void)
 		char *at = append(number(append(number(line, c->ns), "\t"), c->count), "\t");
 		append(append(at, c->what), "\n");
 		say(1, line);
+		*c = (struct cost){};
 	}
 }
 
@@ -470,11 +471,11 @@ static int serve(void)
 		word took = now() - begun;
 		if (code)
 			return code;
-		if (!tracing)
+		if (tracing)
+			print_costs();
+		else
 			sys(__NR_write, 1, (word)&took, sizeof took, 0, 0, 0);
 	}
-	if (tracing)
-		print_costs();
 	return 0;
 }
 
