@@ -44,7 +44,7 @@ func extraPaths(w io.Writer, o options) error {
 		{"sbx --protect", sbx, inside, []string{"--protect"}, false, []string{"--"}},
 		{"bwrap --bind", o.bwrapLike(spots), outside, []string{"--bind"}, true, nil},
 	}
-	rounds := max(5, o.rounds/10)
+	rounds := max(5, o.rounds/20)
 	fmt.Fprintf(w, "\nFurther paths, median ms of a whole process, /bin/true, %d rounds\n", rounds)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "0\t10\t100\t1000\tµs a path\t  what\t")
