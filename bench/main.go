@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -106,6 +107,10 @@ func measure(w io.Writer, sbx string, rounds int, only []string, guest string) e
 		o.dir, o.bin = filepath.Join(top, "self"), filepath.Join(top, "bin")
 	}
 	o.sbx = o.helper("sbx")
+	if !o.guest {
+		o.machine(w)
+		defer func() { fmt.Fprintf(w, "\nLoad of the machine at the end: %s\n", load()) }()
+	}
 	for _, s := range sections() {
 		if len(only) > 0 && !slices.Contains(only, s.name) {
 			continue
@@ -115,6 +120,22 @@ func measure(w io.Writer, sbx string, rounds int, only []string, guest string) e
 		}
 	}
 	return nil
+}
+
+// machine says what was measured where. A load above that of this program makes
+// the tools that sleep during their set-up look worse than they are.
+func (o options) machine(w io.Writer) {
+	version, _ := exec.Command(o.sbx, "--version").Output()
+	first, _, _ := strings.Cut(string(version), "\n")
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	fmt.Fprintf(w, "%s; Linux %s, %d processors, load %s\n", first, strings.TrimSpace(string(release)), runtime.NumCPU(), load())
+}
+
+// load is the load average of one minute.
+func load() string {
+	text, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(text), " ")
+	return first
 }
 
 // scratch makes the folder of a run. It does not lie below a temp directory:
