@@ -135,6 +135,7 @@ var rooms = []room{
 		why: "it measures what users call",
 	},
 	{dir: "bench/corpus", why: "it reads files of commands"},
+	{dir: "bench/netclient", why: "it makes connections inside a sandbox and knows nothing of it"},
 	{dir: "bench/empty", why: "the floor of every figure: a Go program that does nothing"},
 	{dir: "bench/spawn", why: "the floor of a supervisor: os/exec and nothing else"},
 	{dir: "bench/tagtable", rooms: []string{"bench/corpus"}, why: "it reads what `sbx check --batch` prints"},

@@ -48,6 +48,7 @@ func sections() []section {
 		{"paths", extraPaths},
 		{"build", build},
 		{"output", output},
+		{"network", network},
 		{"memory", memory},
 		{"user", asUser},
 	}
@@ -199,7 +200,7 @@ func helpers(bin, sbx string) error {
 			return err
 		}
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin+"/", "./bench/empty", "./bench/spawn")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin+"/", "./bench/empty", "./bench/spawn", "./bench/netclient", "./cmd/sbx-proxy")
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/sbx-run/sbx/netrules"
 	"github.com/sbx-run/sbx/sandbox"
@@ -39,12 +41,12 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	// The line of the request as it came: no URL parser has touched it.
 	target, err := netrules.ParseTarget(r.RequestURI, 0)
 	if err != nil {
-		_, _ = conn.Write(rejection(s.refuseText(sandbox.DeniedConnect, r.RequestURI, err), r.RequestURI))
+		reject(plainConn(conn), rejection(s.refuseText(sandbox.DeniedConnect, r.RequestURI, err), r.RequestURI))
 		return
 	}
 	remote, err := s.dial(s.ctx, target)
 	if err != nil {
-		_, _ = conn.Write(rejection(err, target.String()))
+		reject(plainConn(conn), rejection(err, target.String()))
 		return
 	}
 	defer remote.Close()
@@ -108,6 +110,22 @@ func rejection(err error, target string) []byte {
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s (%s)\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nProxy-Status: %s\r\nConnection: close\r\n\r\n%s",
 		code, http.StatusText(code), printable(text), len(body), proxyStatus(code), body)
 }
+
+// reject sends an answer and closes the connection when the client has it: what
+// it sent already and nobody reads would make the kernel reset the connection
+// and drop the answer.
+func reject(c net.Conn, text []byte) {
+	_ = c.SetDeadline(time.Now().Add(rejectTime))
+	if _, err := c.Write(text); err != nil {
+		return
+	}
+	if tcp, ok := c.(*net.TCPConn); ok && tcp.CloseWrite() == nil {
+		_, _ = io.CopyN(io.Discard, c, 64<<10)
+	}
+}
+
+// rejectTime is how long a client may take to read that it was refused.
+const rejectTime = time.Second
 
 // proxyStatus is the header of RFC 9209: who answers is the proxy, not the host.
 func proxyStatus(code int) string {

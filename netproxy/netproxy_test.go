@@ -248,6 +248,25 @@ func TestRefusalIsReadable(t *testing.T) {
 	}
 }
 
+// A client that has sent more already gets the whole answer all the same.
+func TestRefusalArrives(t *testing.T) {
+	b := proxy(t, "good.test")
+	for range 20 {
+		c, err := net.Dial("tcp", b.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, "CONNECT evil.test:443 HTTP/1.1\r\n\r\n"+strings.Repeat("x", 20000))
+		time.Sleep(5 * time.Millisecond)
+		_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		text, err := io.ReadAll(c)
+		c.Close()
+		if err != nil || !strings.HasSuffix(string(text), "retrying will not help\n") {
+			t.Fatalf("%v %q", err, text)
+		}
+	}
+}
+
 // What is no clean target is refused and told, and nothing is dialled.
 func TestBrokenTargets(t *testing.T) {
 	b := proxy(t, "*:*,good.test:*")

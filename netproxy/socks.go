@@ -17,6 +17,7 @@ import (
 const (
 	socksVersion    = 5
 	socksNoAuth     = 0
+	socksPassword   = 2
 	socksNoMethod   = 0xff
 	socksConnect    = 1
 	socksIPv4       = 1

@@ -85,13 +85,85 @@ func TestUpstream(t *testing.T) {
 	}
 }
 
+// An upstream proxy that speaks SOCKS: another server of ours, which wants no
+// password, and one of the test that wants one.
+func TestUpstreamSOCKS(t *testing.T) {
+	far := proxy(t, "good.test")
+	far.lead("443", echo(t))
+	_, site := origin(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "fine") })
+	far.lead("80", site)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	login := make(chan string, 1)
+	go func() { // asks for the password and hands on to the other one
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		b := make([]byte, 64)
+		_, _ = io.ReadFull(c, b[:3])
+		_, _ = c.Write([]byte{5, 2})
+		_, _ = io.ReadFull(c, b[:2+3+1+6])
+		login <- string(b[2:5]) + ":" + string(b[6:12])
+		_, _ = c.Write([]byte{1, 0})
+		next, err := net.Dial("tcp", far.address)
+		if err != nil {
+			return
+		}
+		defer next.Close()
+		_, _ = next.Write([]byte{5, 1, 0})
+		_, _ = io.ReadFull(next, b[:2])
+		go func() { _, _ = io.Copy(next, c) }()
+		_, _ = io.Copy(c, next)
+	}()
+	for _, up := range []*url.URL{
+		{Scheme: "socks5", Host: far.address},
+		{Scheme: "socks5h", Host: far.address},
+		{Scheme: "socks5h", Host: l.Addr().String(), User: url.UserPassword("ann", "s3cret")},
+	} {
+		b := proxy(t, "good.test,inside.test", func(c *Config) { c.Upstream = http.ProxyURL(up) })
+		b.book.names["inside.test"] = []string{"10.0.0.1"}
+		c, r, err := b.tunnel("good.test:443")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, "ping\n")
+		if got, err := r.ReadString('\n'); got != "ping\n" || err != nil {
+			t.Errorf("%s: %q, %v", up, got, err)
+		}
+		c.Close()
+		if _, _, err := b.tunnel("inside.test:443"); err == nil || !strings.Contains(err.Error(), "403") {
+			t.Errorf("%s: %v", up, err)
+		}
+		if up.User == nil {
+			resp, err := b.client().Get("http://good.test/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if string(text) != "fine" {
+				t.Errorf("%s: %q", up, text)
+			}
+		}
+		b.Close()
+	}
+	if got := <-login; got != "ann:s3cret" {
+		t.Errorf("the proxy was told %q", got)
+	}
+}
+
 // What goes wrong upstream is told without its address and password.
 func TestUpstreamFails(t *testing.T) {
 	at, _ := upstream(t, "127.0.0.1:1")
 	for name, up := range map[string]*url.URL{
 		"wrong password": {Scheme: "http", Host: at, User: url.UserPassword("ann", "wr0ng")},
 		"not there":      {Scheme: "http", Host: "127.0.0.1:1", User: url.UserPassword("ann", "wr0ng")},
-		"another kind":   {Scheme: "socks5", Host: at, User: url.UserPassword("ann", "wr0ng")},
+		"another kind":   {Scheme: "gopher", Host: at, User: url.UserPassword("ann", "wr0ng")},
 		"no TLS":         {Scheme: "https", Host: at, User: url.UserPassword("ann", "wr0ng")},
 	} {
 		b := proxy(t, "good.test", func(c *Config) { c.Upstream = http.ProxyURL(up) })

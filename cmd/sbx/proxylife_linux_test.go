@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/sandbox"
 )
 
 // confinedProxy starts a command with rules that says when it runs, and finds its
@@ -141,6 +143,37 @@ func TestBrokenProxyShutsTheNetwork(t *testing.T) {
 	_ = cmd.Wait()
 	if r := readRecord(t, record); r.ExitCode != 7 || !strings.Contains(r.NetworkError, "killed by signal 9") {
 		t.Errorf("exit %d, %q", r.ExitCode, r.NetworkError)
+	}
+}
+
+// The proxy answers its own sandbox: not the host, and not another sandbox, which
+// has one of its own.
+func TestProxyAnswersItsOwnSandbox(t *testing.T) {
+	_, proxy, _, _ := confinedProxy(t, "true")
+	if c, err := net.DialTimeout("tcp", sandbox.ProxyAddress, time.Second); err == nil {
+		c.Close()
+		t.Error("the proxy answers the host")
+	}
+	home := t.TempDir()
+	ws := filepath.Join(home, "ws")
+	if err := os.Mkdir(ws, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(network string) string {
+		cmd := exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--network", network, "--", "curl", "-sS", "-x", "http://"+sandbox.ProxyAddress, "http://other.test/")
+		cmd.Dir, cmd.Env = ws, append(os.Environ(), "HOME="+home)
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	if out := ask("off"); strings.Contains(out, "sbx: refused") {
+		t.Errorf("a sandbox without network reaches it: %s", out)
+	}
+	// The control: with rules there is one, and it is another.
+	if out := ask("allow:"); !strings.Contains(out, "sbx: refused: request other.test:80") {
+		t.Errorf("%s", out)
+	}
+	if syscall.Kill(proxy, 0) != nil {
+		t.Error("the first one has ended")
 	}
 }
 
