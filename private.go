@@ -27,13 +27,12 @@ type private struct {
 	used  time.Time // as the lock file says
 	fresh bool      // made for this run only, removed afterwards
 
-	run     string // a directory of this run alone, which holds its temp directory; see renew
-	runLock *os.File
+	run *private // of this run alone, for its temp directory; see renew
 }
 
 func (p *private) temp() string {
-	if p.run != "" {
-		return filepath.Join(p.run, "tmp")
+	if p.run != nil {
+		return p.run.temp()
 	}
 	return filepath.Join(p.dir, "tmp")
 }
@@ -247,9 +246,11 @@ func (p *private) empty() error {
 
 // close ends the hold.
 func (p *private) close() {
-	p.endRun()
+	if p.run != nil {
+		p.run.close()
+	}
 	if p.fresh {
-		os.RemoveAll(p.dir)
+		removeTree(p.dir)
 	} else if p.lock != nil {
 		p.touch()
 	}

@@ -95,7 +95,7 @@ func reapFresh(base string) {
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || identify(info).uid != callerUID() {
 			continue
 		} else if abandoned(dir, info) {
-			_ = os.RemoveAll(dir) // it follows no link; what cannot be removed stays for the next one
+			removeTree(dir)
 		}
 	}
 }

@@ -220,8 +220,12 @@ const maxRead = 1 << 20
 
 var errTooLarge = errors.New("larger than a file of git should be")
 
-// read gives the text of a small regular file; "" for anything else.
+// read gives the text of a small regular file; "" for anything else. To open a
+// device may do something.
 func (f *finder) read(path string) string {
+	if !lookAt(path).regular() {
+		return ""
+	}
 	file, err := os.OpenFile(path, os.O_RDONLY|readFlags, 0)
 	if err != nil {
 		return ""

@@ -105,16 +105,15 @@ func (f *finder) gitDir(dir, top string) {
 		return
 	}
 	f.gitDirs[dir] = true
-	for _, name := range []string{"config", "config.worktree", "commondir"} {
-		f.look(dir, name, gitSubject())
-	}
 	f.look(dir, "hooks", subject{kind: sandbox.TrustHook, guard: true, why: whyHook})
 	for _, name := range []string{"config", "config.worktree"} {
-		if w := f.config(filepath.Join(dir, name), dir, top, 0); w != "" {
+		file, _ := f.look(dir, name, gitSubject())
+		if w := f.config(file, dir, top, 0); w != "" {
 			top = w
 		}
 	}
-	if common := strings.TrimSpace(f.read(filepath.Join(dir, "commondir"))); common != "" {
+	file, _ := f.look(dir, "commondir", gitSubject())
+	if common := strings.TrimSpace(f.read(file)); common != "" {
 		if real, p := f.path(dir, common); p.dir() {
 			f.gitDir(real, top)
 		}

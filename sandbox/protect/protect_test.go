@@ -105,6 +105,13 @@ func TestFind(t *testing.T) {
 		{"git file", repo("store/", map[string]string{".git": "gitdir: store\n"}), Options{}, []string{".git", "store/config", "store/hooks"}},
 		{"git file outside", map[string]string{".git": "gitdir: /nonexistent/.git/worktrees/x\n"}, Options{}, []string{".git"}},
 		{"git file without sense", map[string]string{".git": "gitdir:"}, Options{}, []string{".git"}},
+		{
+			"a configuration that is a link",
+			map[string]string{".git/HEAD": "", ".git/config": "-> ../team", "team": "[core]\nhooksPath = h\n", "h/x": ""},
+			Options{},
+			[]string{".git/config", "h", "team"},
+		},
+		{"a configuration that is a device", map[string]string{".git/HEAD": "", ".git/config": "-> /dev/zero"}, Options{}, []string{".git/config"}},
 		{"bare repository", repo("", nil), Options{}, []string{"config", "hooks"}},
 		{
 			"submodules",
