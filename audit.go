@@ -150,6 +150,9 @@ func (a *auditFile) append(r Result) error {
 
 // withoutWords leaves out what is, or repeats, words of the command.
 func (r Result) withoutWords() Result {
+	if r.Changes != nil {
+		r.Changes = r.Changes.Brief()
+	}
 	r.Violations = slices.Clone(r.Violations)
 	for i := range r.Violations {
 		r.Violations[i].Words, r.Violations[i].Explain = "", nil

@@ -110,6 +110,10 @@ var rooms = []room{
 		why: "the suite runs in `sbx probe` too, so it knows the contract and no test library",
 	},
 	{
+		dir: "changes", modules: []string{sysModule}, light: true,
+		why: "it compares and changes files; who wrote them, and in what sandbox, is not its business",
+	},
+	{
 		dir: "wrappers", light: true,
 		why: "scripts and their installer; what the scripts call is a program, not a package",
 	},
@@ -119,13 +123,13 @@ var rooms = []room{
 	},
 	{
 		dir:   ".",
-		rooms: []string{"shell", "classify", "guard", "secretsenv", "config", "netrules", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/protect"},
+		rooms: []string{"shell", "classify", "guard", "secretsenv", "config", "netrules", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/protect", "changes"},
 		light: true,
 		why:   "the engine is the flow over the light rooms; system calls and heavy libraries stay behind Backend",
 	},
 	{
 		dir:     "cmd/sbx",
-		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/probes", "hook", "wrappers"},
+		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/probes", "hook", "wrappers", "changes"},
 		modules: []string{sysModule},
 		light:   true,
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",

@@ -3,6 +3,7 @@ package sbx
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sbx-run/sbx/sandbox"
@@ -13,7 +14,9 @@ import (
 // later. It is done for each run: they come and go.
 func (j *job) protect(p *sandbox.Profile) error {
 	o := &j.engine.options
-	watch, err := protect.Find(*p, protect.Options{Protect: o.Protect, Unprotect: o.Unprotect, Strict: o.ProtectStrict})
+	look := *p
+	look.Write = append(slices.Clone(p.Write), j.preview.homes...)
+	watch, err := protect.Find(look, protect.Options{Protect: o.Protect, Unprotect: o.Unprotect, Strict: o.ProtectStrict})
 	var name *protect.NameError
 	if errors.As(err, &name) {
 		return &PathError{Option: name.Option, Path: name.Path, Why: name.Why}
@@ -21,7 +24,7 @@ func (j *job) protect(p *sandbox.Profile) error {
 	if err != nil {
 		return err
 	}
-	j.watch, p.Protect = watch, watch.Paths()
+	j.watch, p.Protect = watch, append(watch.Paths(), j.preview.own...)
 	p.Write = append(p.Write, watch.Open()...)
 	return nil
 }

@@ -52,6 +52,9 @@ type Record struct {
 type Result struct {
 	sandbox.Result
 	Record
+	// Changes is what a previewed run would change; nil when it was none, or did
+	// not start.
+	Changes *Changes `json:"changes,omitempty"`
 }
 
 // ResultSchema is the number of the schema that a Result follows. It rises when
@@ -108,6 +111,8 @@ type job struct {
 	command sandbox.Command
 	script  *shell.Script
 	watch   *protect.Watch
+	profile sandbox.Profile
+	preview previewing
 	result  Result
 }
 

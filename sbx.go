@@ -76,6 +76,9 @@ type Options struct {
 	// where commands can write. Empty: none.
 	Audit string
 
+	// PreviewKept is how long previews are kept for later; 0: PreviewKept.
+	PreviewKept time.Duration
+
 	// Supervisor says that this process exists for one run only: see
 	// sandbox.Profile. An embedding program leaves it false.
 	Supervisor bool
@@ -94,6 +97,9 @@ type Request struct {
 	Env []string
 	// Keep lists variables of the caller's environment that stay, by name.
 	Keep []string
+
+	// Preview keeps the workspace as it is; nil: the command changes it.
+	Preview *Preview
 
 	// As in sandbox.Command: an *os.File is handed over, anything else is
 	// copied, nil is the null device.
@@ -186,7 +192,7 @@ func (e *Engine) Run(ctx context.Context, req Request) (Result, error) {
 	job, err := e.prepareAudited(ctx, req)
 	defer job.close()
 	if err == nil {
-		job.result.Result, err = job.session.Run(ctx, job.command)
+		job.result.Result, err = job.run(ctx)
 		job.lookAfter(err)
 	}
 	result := job.finish(err)
@@ -261,6 +267,9 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 	if err != nil {
 		return j, err
 	}
+	if err := j.previewed(&profile, req.Preview, home); err != nil {
+		return j, err
+	}
 	if handed != "" {
 		profile.Read = append(profile.Read, handed)
 	}
@@ -290,6 +299,7 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 		Stdin: req.Stdin, Stdout: req.Stdout, Stderr: req.Stderr,
 		Timeout: req.Timeout, Grace: req.Grace, Orphaned: req.Orphaned, Signals: req.Signals,
 	}
+	j.profile = profile
 	j.session, err = e.sessions.get(ctx, e.backend, profile)
 	return j, err
 }

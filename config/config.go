@@ -50,6 +50,10 @@ type Config struct {
 	ReadOnly      bool     `json:"read_only,omitempty"`      // sbx.read_only
 	// Temp is "run", "keep", or "" when the file does not say.
 	Temp string `json:"temp,omitempty"` // sbx.temp
+	// PreviewSize is sbx.preview.size in bytes, PreviewKeep is sbx.preview.keep; 0
+	// when the file does not say.
+	PreviewSize int64         `json:"preview_size,omitempty"`
+	PreviewKeep time.Duration `json:"preview_keep_ns,omitempty"`
 	// Unknown are the keys below "sbx" that nobody reads, e.g. "sbx.netwrok",
 	// in the order of the file. Keys elsewhere are Pepe's.
 	Unknown []string `json:"unknown,omitempty"`

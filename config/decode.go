@@ -57,7 +57,7 @@ func (d *decoder) secrets(c *Config, value any) {
 
 var sbxKeys = []string{
 	"backend", "accept_gaps", "require", "network", "allow_tags", "proxy", "timeout", "allow_write", "allow_read", "hide", "guard", "audit",
-	"protect", "unprotect", "protect_strict", "read_only", "temp", "limits",
+	"protect", "unprotect", "protect_strict", "read_only", "temp", "limits", "preview",
 }
 
 func (d *decoder) sbx(c *Config, value any) {
@@ -92,6 +92,8 @@ func (d *decoder) sbx(c *Config, value any) {
 			d.limits(c, value)
 		case "guard":
 			c.GuardAllow = d.guard(value)
+		case "preview":
+			d.preview(c, value)
 		case "audit":
 			c.Audit = d.file(full, value)
 		case "protect":

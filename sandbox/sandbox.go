@@ -134,6 +134,9 @@ type Profile struct {
 	// MinTier is the weakest tier of a backend that will do, by its name; empty:
 	// any.
 	MinTier string
+	// Preview, if any, keeps what is written away from the real files. A backend
+	// that is no Previewer must not be given one.
+	Preview *Preview
 	// Supervisor says that this process exists only for this one run: the
 	// backend may make it a subreaper, set its own limits and close its
 	// descriptors. Never set in an embedding program.
@@ -168,6 +171,10 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	Timeout        time.Duration // wall time; 0: none
 	Grace          time.Duration // between TERM and KILL; 0: 2 s
+	// Layers are empty directories on disk, one for each root of the profile's
+	// Preview, that take what is written, below "upper"; with Preview.Copy they
+	// are copies of the roots. nil: the layers are in memory.
+	Layers []string
 	// Orphaned, when it is closed, ends the run: the caller went away.
 	Orphaned <-chan struct{}
 	// Signals are passed on to the command (in a library to its process group).
@@ -254,6 +261,9 @@ type Result struct {
 	// NetworkError says that the way out broke during the run: what the command
 	// saw as refused may not have been, and the records may not be complete.
 	NetworkError string `json:"network_error,omitempty"`
+	// Layers is what a preview has written, one directory for each root, open for
+	// reading. Who gets the Result closes them; what is in memory is gone then.
+	Layers []*os.File `json:"-"`
 	// Denials are the acts that were refused, as far as they were watched: those on
 	// the network always, others with Profile.Explain.
 	Denials       []Denial `json:"denials,omitempty"`

@@ -23,6 +23,7 @@ const execHelp = `sbx exec: run a program confined to one directory. No shell is
   sbx exec --unprotect .git/config -- git remote add o https://example.com/r.git
   sbx exec --read-only -- ./lint
   sbx exec --dry-run -- ls                       what would be done, as JSON
+  sbx exec --preview --diff -- npm audit fix     what would it change? then ask
   sbx exec --result r.json -- make               what was done, as JSON
 
 Exit status: the program's own; 124 time limit; 137 another limit; 125 not started; 126 refused, or
@@ -67,6 +68,11 @@ const confineHelp = `
   --tier TIER         use this tier only (full, landlock): landlock starts faster, full holds more
   --require TIER      refuse where the backend gives a weaker tier (full, landlock)
   --accept-gap NAME   run although this control is missing here
+  --preview[=home]    write beside the workspace (and home), show what would change, ask
+  --diff              with --preview: show the text changes
+  --apply, --discard  with --preview: decide without asking; --apply if it succeeds
+  --later             with --preview: keep it for sbx preview
+  --preview-size SIZE with --preview: room for what is written (default: 1g)
   --result FD|FILE    write the result as JSON to a descriptor or file
   --dry-run           print the plan as JSON, run nothing
   --die-with-parent   end when the caller or the reader of the output is gone
@@ -94,8 +100,10 @@ type execCall struct {
 	allowUnparsed      bool
 	dryRun             bool
 	dieWithParent      bool
+	preview            previewCall
 
-	wrapping bool // a runtime calls, not a person
+	engine   *sbx.Engine // of a call that was understood
+	wrapping bool        // a runtime calls, not a person
 	request  sbx.Request
 }
 
@@ -125,6 +133,7 @@ func newExecCall(name string) *execCall {
 	c.BoolVar(&c.allowUnparsed, "allow-unparsed", false, "")
 	c.BoolVar(&c.dryRun, "dry-run", false, "")
 	c.BoolVar(&c.dieWithParent, "die-with-parent", false, "")
+	c.preview.declare(&c.flags)
 	return c
 }
 
@@ -169,6 +178,9 @@ func (c *execCall) start(s *streams, err error, help string) int {
 	if c.wrapping && c.result == "" {
 		c.result = os.Getenv(resultVar)
 	}
+	if err == nil {
+		err = c.preview.check()
+	}
 	sink, serr := openSink(c.result)
 	if err == nil {
 		err = serr
@@ -181,6 +193,11 @@ func (c *execCall) start(s *streams, err error, help string) int {
 	}
 	if err != nil {
 		s.report(err)
+	}
+	status := result.ExitCode
+	if cerr := c.conclude(s, &result); cerr != nil {
+		s.fail(cerr)
+		status = exitNotStarted
 	}
 	if c.dryRun && err == nil {
 		return exitOK
@@ -196,7 +213,7 @@ func (c *execCall) start(s *streams, err error, help string) int {
 	if result.Ending == sandbox.TimedOut {
 		return exitTime
 	}
-	return result.ExitCode
+	return status
 }
 
 // program is the name of what was to run.
@@ -242,6 +259,7 @@ func (c *execCall) perform(s *streams) (sbx.Result, error) {
 		return c.notStarted(s, options, err), err
 	}
 	defer engine.Close()
+	c.engine = engine
 	if c.cwd != "" {
 		if c.request.Dir, err = fromHere(c.cwd); err != nil {
 			return c.notStarted(s, options, err), err

@@ -18,6 +18,7 @@ func commands() []command {
 		{"check", "read a command and say what is risky about it", checkHelp, check},
 		{"run", "run a line of shell, confined", runHelp, runText},
 		{"exec", "run a program, confined", execHelp, execProgram},
+		{"preview", "show, apply or discard what a previewed command would change", previewHelp, previewCommand},
 		{"rules", "list the rules that commands are read by", rulesHelp, rulesCommand},
 		{"hook", "let a coding agent ask sbx before it runs a command", hookHelp, hookCommand},
 		{"wrapper", "install the wrapper that an agent runtime calls", wrapperHelp, wrapperCommand},

@@ -37,27 +37,31 @@ func (c *execCall) remarkTrust(s *streams, r sbx.Result) {
 	for _, hint := range r.Hints {
 		s.say("hint", hint)
 	}
-	if !r.NewTrust {
-		return
+	if r.NewTrust {
+		s.sayTrust(r.Trust, r.Workspace, " (--result has the report)")
 	}
+}
+
+// sayTrust is the line about what programs outside may run.
+func (s *streams) sayTrust(t *sandbox.Trust, workspace, more string) {
 	var names []string
-	for _, f := range r.Trust.Findings {
+	for _, f := range t.Findings {
 		if len(names) == shownFindings {
 			break
 		}
-		names = append(names, described(f, r.Workspace))
+		names = append(names, described(f, workspace))
 	}
-	if more := len(r.Trust.Findings) + r.Trust.More - len(names); more > 0 {
+	if more := len(t.Findings) + t.More - len(names); more > 0 {
 		names = append(names, strconv.Itoa(more)+" more")
 	}
 	text := "nothing that programs outside trust was seen to change"
 	if len(names) > 0 {
 		text = "programs outside may run or trust these, look at them first: " + strings.Join(names, ", ")
 	}
-	if r.Trust.Incomplete != "" {
-		text += " (scan incomplete: " + r.Trust.Incomplete + ")"
+	if t.Incomplete != "" {
+		text += " (scan incomplete: " + t.Incomplete + ")"
 	}
-	s.say("hint", text+" (--result has the report)")
+	s.say("hint", text+more)
 }
 
 func described(f sandbox.TrustFinding, workspace string) string {

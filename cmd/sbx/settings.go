@@ -24,6 +24,8 @@ func (c *execCall) settings() (sbx.Options, error) {
 		return o, err
 	}
 	o.Audit = file.Audit
+	o.PreviewKept = file.PreviewKeep
+	c.request.Preview = c.preview.request(file.PreviewSize)
 	over, err := config.ReadOverrides(os.Getenv)
 	if err != nil {
 		return o, err

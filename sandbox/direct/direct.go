@@ -49,3 +49,6 @@ func Environment() []string {
 		"NETRC=/dev/null",                 // instead of ~/.netrc: go, Python's requests
 	}
 }
+
+// CanPreview says that the tier full keeps what is written in a layer.
+func (b *Backend) CanPreview() bool { return true }

@@ -100,7 +100,7 @@ func (s *full) Close() error {
 func (s *full) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	c = s.pointed(c)
 	spots, hidden, links := s.survey("")
-	p := s.plan(start{c, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, nil, s.sharesTemp(-1)}, spots, links)
+	p := s.plan(start{c, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, nil, s.sharesTemp(-1), -1}, spots, links)
 	if s.profile.Network == sandbox.NetworkRules {
 		planGate(p, &spawn.Pipes{}, -1)
 	}
@@ -115,14 +115,16 @@ func (s *full) Plan(c sandbox.Command) (sandbox.Plan, error) {
 // Run starts the command and waits.
 func (s *full) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	c = s.pointed(c)
-	result, err := s.run(ctx, c)
+	written := &handover{disk: c.Layers, wanted: s.profile.Preview}
+	result, err := s.run(ctx, c, written)
+	result.Layers, err = written.end(err)
 	result.Backend, result.Tier, result.BackendVersion = Name, s.tier, versionOf(s.abi)
 	result.Enforced, result.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
 	result.Identity = s.profile.Identity
 	return result, err
 }
 
-func (s *full) run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+func (s *full) run(ctx context.Context, c sandbox.Command, written *handover) (sandbox.Result, error) {
 	h, err := s.bounds.open()
 	if err != nil {
 		return sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125}, err
@@ -131,7 +133,9 @@ func (s *full) run(ctx context.Context, c sandbox.Command) (sandbox.Result, erro
 	var gate *egress.Gate
 	j := proc.Job{
 		Command: c, Dir: dirOf(s.profile, c), Supervisor: s.profile.Supervisor, Init: true,
-		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) { return s.spawn(c, path, files, h, &gate) },
+		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) {
+			return s.spawn(c, path, files, h, &gate, written)
+		},
 	}
 	s.bounds.apply(&j, h)
 	result, err := proc.Run(ctx, j)
@@ -146,6 +150,7 @@ type start struct {
 	files   [3]uintptr
 	hold    *hold      // nil: the plan is only printed
 	temp    *tempShare // nil: nobody looks at the run's file system
+	socket  int        // over which a preview hands out its layer; -1: none
 }
 
 // looks is how often the host is looked at again for one run, when what has to
@@ -155,16 +160,16 @@ const looks = 20
 // spawn starts the command. A file that goes away between being found and being
 // covered fails the set-up. It may have been replaced, and the new one has to be
 // hidden as well, so that all is looked up again.
-func (s *full) spawn(c sandbox.Command, program string, files [3]uintptr, h *hold, gate **egress.Gate) (proc.Spawned, error) {
+func (s *full) spawn(c sandbox.Command, program string, files [3]uintptr, h *hold, gate **egress.Gate, written *handover) (proc.Spawned, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
 		return proc.Spawned{}, errors.New("session is closed")
 	}
 	for look := 1; ; look++ {
-		spawned, err := s.spawnNow(c, program, files, h, gate)
+		spawned, err := s.spawnNow(c, program, files, h, gate, written)
 		if look == looks || !vanished(err) {
-			return spawned, stepError(err)
+			return spawned, previewError(stepError(err))
 		}
 	}
 }
@@ -176,7 +181,7 @@ func vanished(err error) bool {
 	return errors.As(err, &step) && strings.HasPrefix(step.Step, stepHide) && (step.Errno == unix.ENOENT || step.Errno == unix.ENOTDIR)
 }
 
-func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, h *hold, gate **egress.Gate) (proc.Spawned, error) {
+func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, h *hold, gate **egress.Gate, written *handover) (proc.Spawned, error) {
 	pipes, err := spawn.NewPipes(s.pipeUses())
 	if err != nil {
 		return proc.Spawned{}, err
@@ -187,7 +192,12 @@ func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, h *
 		return proc.Spawned{}, err
 	}
 	spots, _, links := s.survey(terminalOf(files))
-	p := s.plan(start{c, pipes, files, h, temp}, spots, links)
+	if err := written.open(); err != nil {
+		pipes.Close()
+		return proc.Spawned{}, err
+	}
+	defer written.shut()
+	p := s.plan(start{c, pipes, files, h, temp, written.child}, spots, links)
 	way, err := s.openGate(p, pipes)
 	if err != nil {
 		pipes.Close()
@@ -206,6 +216,7 @@ func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, h *
 		return proc.Spawned{}, err
 	}
 	*gate = way
+	written.take()
 	ended := func() (proc.Ended, bool) {
 		e, ok := pipes.Ending()
 		return proc.Ended{Status: syscall.WaitStatus(e.Status), PeakBytes: e.PeakBytes}, ok
@@ -266,6 +277,9 @@ func (s *full) plan(run start, spots []spot, links []grantLink) *spawn.Plan {
 	m := newMounter(p, spots, s.exact)
 	m.init = s.init
 	m.size, m.share = tempSize(s.bounds.limits), run.temp
+	if s.profile.Preview != nil {
+		m.preview = &layers{Preview: *s.profile.Preview, disk: run.command.Layers, socket: run.socket}
+	}
 	if subjectOf(s.profile).uid == 0 {
 		m.procFiles = rootFiles()
 	}

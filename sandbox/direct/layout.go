@@ -21,6 +21,8 @@ type spot struct {
 	mode  uint32 // of cover and shut
 	above int    // index of the nearest spot above, -1: none
 	kept  bool   // of cover: also where a spot above covers already
+	layer int    // of bind and pin: of which layer of a preview it is, from 1; 0: none
+	root  bool   // it is all of that layer
 }
 
 type spotKind uint8
@@ -83,7 +85,8 @@ func layout(p sandbox.Profile, t terrain) []spot {
 			continue
 		}
 		if name != "" {
-			add(spot{path: name, kind: bind, dir: t.isDir(name)})
+			layer, root := layerOf(p, name)
+			add(spot{path: name, kind: bind, dir: t.isDir(name), layer: layer, root: root})
 		}
 	}
 	for _, name := range append([]string{t.resolver}, readable(p)...) {
@@ -124,7 +127,8 @@ func guards(p sandbox.Profile, t terrain) []spot {
 		all = append(all, spot{path: name, kind: guard, dir: t.isDir(name)})
 		for above := path.Dir(name); above != root && !pinned[above]; above = path.Dir(above) {
 			pinned[above] = true
-			all = append(all, spot{path: above, kind: pin, dir: true})
+			layer, _ := layerOf(p, above)
+			all = append(all, spot{path: above, kind: pin, dir: true, layer: layer})
 		}
 	}
 	return all
@@ -217,12 +221,12 @@ func prune(all []spot) []spot {
 			chain = chain[:len(chain)-1]
 		}
 		s.above = -1
-		hidden, writable, elsewhere := false, false, false
+		hidden, writable, elsewhere, layer := false, false, false, 0
 		if len(chain) > 0 {
 			s.above = chain[len(chain)-1]
 			above := kept[s.above]
 			hidden, writable = above.own(), above.writable()
-			elsewhere = above.from != ""
+			elsewhere, layer = above.from != "", above.layer
 		}
 		switch s.kind {
 		case mask:
@@ -234,7 +238,7 @@ func prune(all []spot) []spot {
 				continue
 			}
 		case bind:
-			if writable {
+			if writable && layer == s.layer { // what is private is of no layer
 				continue
 			}
 		case pin, guard:
@@ -314,7 +318,28 @@ func writable(p sandbox.Profile) []string {
 			list = append(list, dir)
 		}
 	}
+	if p.Preview != nil {
+		for _, root := range p.Preview.Roots {
+			if !slices.Contains(list, root) {
+				list = append(list, root)
+			}
+		}
+	}
 	return list
+}
+
+// layerOf says which layer of a preview a writable path belongs to, from 1, and
+// whether it is all of it. What is private belongs to none.
+func layerOf(p sandbox.Profile, name string) (layer int, root bool) {
+	if p.Preview == nil || p.Private.Temp != "" && isBelow(name, p.Private.Temp) || p.Private.Cache != "" && isBelow(name, p.Private.Cache) {
+		return 0, false
+	}
+	for i, root := range p.Preview.Roots {
+		if isBelow(name, root) {
+			return i + 1, name == root
+		}
+	}
+	return 0, false
 }
 
 // readable lists the paths that stay readable whatever hides them.

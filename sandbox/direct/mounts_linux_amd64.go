@@ -25,6 +25,7 @@ type mounter struct {
 	own       spawn.Ref  // the root of that tmpfs
 	procFiles []string   // hidden in /proc
 	init      *spawn.Init
+	preview   *layers // nil: none
 }
 
 const (
@@ -56,7 +57,12 @@ func newMounter(p *spawn.Plan, spots []spot, exact map[string]place) *mounter {
 func (m *mounter) mounts(freshProc bool, links []grantLink) {
 	m.Call("keep mounts to this namespace", unix.SYS_MOUNT, []uintptr{0, m.Str("/"), 0, unix.MS_REC | unix.MS_PRIVATE})
 	for i, s := range m.spots {
-		if s.writable() {
+		switch {
+		case s.root:
+			m.openRoot(i, s)
+		case s.layer > 0:
+			m.openCopied(i, s)
+		case s.writable():
 			m.copyTree(i, s.source())
 		}
 	}
@@ -72,6 +78,7 @@ func (m *mounter) mounts(freshProc bool, links []grantLink) {
 	m.Call("make files with their full modes", unix.SYS_UMASK, []uintptr{0}, spawn.Store(old))
 	m.tmpfs(links)
 	m.PlaceInit(m.init, m.base+"/init")
+	m.overlays()
 	for i, s := range m.spots {
 		if s.own() && s.kind != mask && s.path != ptsDir {
 			m.copyTree(i, m.base+"/"+strconv.Itoa(i))

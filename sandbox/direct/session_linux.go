@@ -69,6 +69,9 @@ func (b *Backend) ladder(p sandbox.Profile) ([]tier, error) {
 		exact = b.only.tier
 	}
 	for _, t := range tiers() {
+		if p.Preview != nil && t.try == nil {
+			continue // a layer needs a mount namespace
+		}
 		if exact == "" || t.name == exact {
 			steps = append(steps, t)
 		}
@@ -79,6 +82,9 @@ func (b *Backend) ladder(p sandbox.Profile) ([]tier, error) {
 	}
 	if !known {
 		return nil, fmt.Errorf("no tier %q here: %w", p.MinTier, sandbox.ErrUnavailable)
+	}
+	if len(steps) == 0 && p.Preview != nil {
+		return nil, fmt.Errorf("preview: it needs the tier %s, with user and mount namespaces: %w", tierFull, sandbox.ErrUnavailable)
 	}
 	if len(steps) == 0 {
 		return nil, fmt.Errorf("no tier %q here that is %q or stronger: %w", exact, p.MinTier, sandbox.ErrUnavailable)
