@@ -41,6 +41,12 @@ func (e *Engine) openFresh(id *sandbox.Identity, writable []string) (*private, e
 }
 
 func makeFresh(base string, id *sandbox.Identity) (*private, error) {
+	if making := gate(base); making != nil {
+		defer making.Close()
+		if err := lockShared(making); err != nil {
+			return nil, err
+		}
+	}
 	dir, err := os.MkdirTemp(base, freshPrefix) // 0700
 	if err != nil {
 		return nil, err
@@ -76,17 +82,32 @@ func (p *private) mark() error {
 	return os.Rename(lock.Name(), filepath.Join(p.dir, "lock"))
 }
 
-// youngAge is how long a directory without a lock is left alone: it may be one
-// that is being made.
+// gate is a file that is locked by those who make a directory in base: when nobody
+// does, one without a lock was left by a run that was killed. In a directory that
+// others can write to there is none, because they could hold it for ever.
+func gate(base string) *os.File {
+	info, err := os.Lstat(base)
+	if err != nil || identify(info).uid != callerUID() || info.Mode().Perm()&0o022 != 0 {
+		return nil
+	}
+	making, err := os.OpenFile(filepath.Join(base, "making"), os.O_CREATE|os.O_RDWR|noFollow, 0o600)
+	if err != nil {
+		return nil
+	}
+	return making
+}
+
+// youngAge is how long a directory without a lock is left alone where there is no
+// gate: it may be one that is being made.
 const youngAge = time.Minute
 
 // reapFresh removes what runs left whose sbx was killed. It touches no directory
 // that is in use, and none of another user.
 func reapFresh(base string) {
-	entries, err := os.ReadDir(base)
-	if err != nil {
-		return
-	}
+	making := gate(base)
+	nobodyMakes := making != nil && lockAlone(making)
+	var dead []string
+	entries, _ := os.ReadDir(base)
 	for _, entry := range entries {
 		if !strings.HasPrefix(entry.Name(), freshPrefix) {
 			continue
@@ -94,16 +115,22 @@ func reapFresh(base string) {
 		dir := filepath.Join(base, entry.Name())
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || identify(info).uid != callerUID() {
 			continue
-		} else if abandoned(dir, info) {
-			removeTree(dir)
+		} else if abandoned(dir, info, nobodyMakes) {
+			dead = append(dead, dir)
 		}
+	}
+	if making != nil {
+		making.Close() // the others need not wait for what follows
+	}
+	for _, dir := range dead {
+		removeTree(dir)
 	}
 }
 
-func abandoned(dir string, info os.FileInfo) bool {
+func abandoned(dir string, info os.FileInfo, nobodyMakes bool) bool {
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|noFollow|noWait, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return time.Since(info.ModTime()) > youngAge
+		return nobodyMakes || time.Since(info.ModTime()) > youngAge
 	}
 	if err != nil {
 		return false

@@ -82,6 +82,7 @@ func hold(t *testing.T, base string) (dir string, kill func()) {
 // what belongs to another user or is being made.
 func TestFreshIsReaped(t *testing.T) {
 	base := t.TempDir()
+	must(t, os.Chmod(base, 0o777|os.ModeSticky)) // as /tmp
 	live, _ := hold(t, base)
 	dead, kill := hold(t, base)
 	kill()
@@ -111,6 +112,19 @@ func TestFreshIsReaped(t *testing.T) {
 		if exists(dir) {
 			t.Errorf("%s is left", dir)
 		}
+	}
+	// In a directory of one's own what has no lock is dead unless somebody makes one.
+	must(t, os.Chmod(base, 0o700))
+	making := gate(base)
+	must(t, lockShared(making))
+	reapFresh(base)
+	if !exists(young) {
+		t.Error("a directory that is being made is gone")
+	}
+	must(t, making.Close())
+	reapFresh(base)
+	if exists(young) || !exists(live+"/tmp/f") {
+		t.Error("a directory that nobody makes is left, or a live one is gone")
 	}
 	// A hundred start and look at once: none takes another's away.
 	done := make(chan error)
