@@ -3,14 +3,19 @@ package sbx
 import (
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/direct"
+	"github.com/sbx-run/sbx/sandbox/helper"
 	"github.com/sbx-run/sbx/sandbox/none"
 )
 
 // Backends lists every backend of this build. None of them is chosen by
-// itself: Options.Backend names one, and an empty name means direct.
+// itself: Options.Backend names one, and an empty name means direct. Those of a
+// helper are there when the helper is; programs in Go can add sandbox/docker to a
+// registry of their own instead.
 func Backends() *sandbox.Registry {
 	r := sandbox.NewRegistry()
 	r.Add(direct.New())
+	r.Add(helper.New("docker"))
+	r.Add(helper.New("podman"))
 	r.Add(none.New())
 	return r
 }

@@ -168,6 +168,7 @@ func (e *Engine) profile(workspace, home string, who *sandbox.Identity, net netw
 	p := sandbox.Profile{
 		Workspace: workspace, Network: net.Network, Limits: o.Limits, UnixAllow: o.AllowUnix, ReadOnly: o.ReadOnly, Identity: who,
 		Required: o.Required, Accept: o.AcceptGaps, Tier: o.Tier, MinTier: o.MinTier, Supervisor: o.Supervisor,
+		Container: o.Container,
 	}
 	if home != "" {
 		p.Home = realPath(home)

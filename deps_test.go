@@ -94,9 +94,32 @@ var rooms = []room{
 		why: "directories of the kernel's that count and limit: it knows nothing of what runs in them",
 	},
 	{
-		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/cgroup", "sandbox/egress", "sandbox/filter", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/cgroup", "sandbox/credentials", "sandbox/egress", "sandbox/filter", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
+	{
+		dir: "sandbox/credentials", pure: true, light: true,
+		why: "a table that every backend reads in its own way",
+	},
+	{
+		dir: "sandbox/pid1", rooms: []string{"sandbox", "sandbox/filter", "sandbox/proc"}, modules: []string{sysModule}, light: true,
+		why: "it starts in every container, and the same code gives it its order: it knows no engine",
+	},
+	{
+		dir: "cmd/sbx-init", rooms: []string{"sandbox/pid1"}, light: true,
+		why: "it starts in every container",
+	},
+	{
+		dir: "sandbox/helper", rooms: []string{"sandbox", "sandbox/proc"}, modules: []string{sysModule}, light: true,
+		why: "both sides of a protocol: it knows the contract and starts programs, whatever they link",
+	},
+	{
+		dir: "sandbox/docker", rooms: []string{"sandbox", "sandbox/credentials", "sandbox/filter", "sandbox/pid1", "sandbox/proc"},
+		modules: []string{sysModule, "github.com/moby/moby", "github.com/containerd/errdefs", "github.com/distribution/reference", "github.com/google/shlex"},
+		why:     "a backend knows the contract, not the engine of sbx, and no other backend",
+	},
+	{dir: "cmd/sbx-backend-docker", rooms: []string{"sandbox/docker", "sandbox/helper"}, why: "the heavy backend behind the protocol, and nothing else"},
+	{dir: "cmd/sbx-backend-podman", rooms: []string{"sandbox/docker", "sandbox/helper"}, why: "the heavy backend behind the protocol, and nothing else"},
 	{
 		dir: "sandbox/spawn", modules: []string{sysModule}, light: true,
 		why: "a table of system calls and a pid 1: it knows nothing of what they are for",
@@ -123,13 +146,13 @@ var rooms = []room{
 	},
 	{
 		dir:   ".",
-		rooms: []string{"shell", "classify", "guard", "secretsenv", "config", "netrules", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/protect", "changes"},
+		rooms: []string{"shell", "classify", "guard", "secretsenv", "config", "netrules", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/helper", "sandbox/protect", "changes"},
 		light: true,
 		why:   "the engine is the flow over the light rooms; system calls and heavy libraries stay behind Backend",
 	},
 	{
 		dir:     "cmd/sbx",
-		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/probes", "hook", "wrappers", "changes"},
+		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/helper", "sandbox/probes", "hook", "wrappers", "changes"},
 		modules: []string{sysModule},
 		light:   true,
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",

@@ -67,6 +67,9 @@ type Options struct {
 	AllowUnparsed bool              // run text that could not be read as a whole
 	GuardAllow    []guard.Allow     // the owner's exceptions to guard's rules
 
+	// Container is for backends that run commands in containers.
+	Container sandbox.Container
+
 	// Unenforced names what the caller asked for in words that this build has
 	// no control for. It stands in each Result, so that it is not taken for done.
 	Unenforced []string

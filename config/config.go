@@ -35,8 +35,10 @@ type Config struct {
 	AllowTags []string `json:"allow_tags,omitempty"` // sbx.allow_tags
 	Proxy     string   `json:"proxy,omitempty"`      // sbx.proxy: absolute path of sbx-proxy
 	// Timeout is the wall time, nil when the file does not say. 0 is no limit.
-	Timeout *time.Duration `json:"timeout_ns,omitempty"`
-	Limits  Limits         `json:"limits,omitzero"` // sbx.limits
+	Timeout   *time.Duration `json:"timeout_ns,omitempty"`
+	Limits    Limits         `json:"limits,omitzero"`    // sbx.limits
+	Container Container      `json:"container,omitzero"` // sbx.container
+	Helpers   []Helper       `json:"helpers,omitempty"`  // sbx.helpers
 	// Absolute paths; Load has put the home directory in place of "~".
 	AllowWrite []string `json:"allow_write,omitempty"`
 	AllowRead  []string `json:"allow_read,omitempty"`

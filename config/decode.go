@@ -57,7 +57,7 @@ func (d *decoder) secrets(c *Config, value any) {
 
 var sbxKeys = []string{
 	"backend", "accept_gaps", "require", "network", "allow_tags", "proxy", "timeout", "allow_write", "allow_read", "hide", "guard", "audit",
-	"protect", "unprotect", "protect_strict", "read_only", "temp", "limits", "preview",
+	"protect", "unprotect", "protect_strict", "read_only", "temp", "limits", "preview", "container", "helpers",
 }
 
 func (d *decoder) sbx(c *Config, value any) {
@@ -94,6 +94,10 @@ func (d *decoder) sbx(c *Config, value any) {
 			c.GuardAllow = d.guard(value)
 		case "preview":
 			d.preview(c, value)
+		case "container":
+			c.Container = d.container(value)
+		case "helpers":
+			c.Helpers = d.helpers(value)
 		case "audit":
 			c.Audit = d.file(full, value)
 		case "protect":

@@ -128,6 +128,8 @@ type Profile struct {
 	// may be renamed away. Their ancestors are no links. nil: nobody looked for
 	// such files. A backend that cannot do it names the gap HooksProtected.
 	Protect []string
+	// Container is for backends that run commands in containers.
+	Container Container
 	// Tier is the one tier to use, by its name, also when a stronger one would
 	// work: it starts faster, and what it lacks is named. Empty: the strongest.
 	Tier string
@@ -216,6 +218,9 @@ type Capabilities struct {
 	Version  string    `json:"version,omitempty"` // e.g. "landlock ABI 7"
 	Enforced []Control `json:"enforced"`
 	Gaps     []Gap     `json:"gaps,omitempty"`
+	// Apart says that a command sees an image or another machine, and of this
+	// one only what the profile names.
+	Apart bool `json:"apart,omitempty"`
 }
 
 // Ending says how a run ended.

@@ -84,7 +84,7 @@ start_podman() {
 	TEXT
 	cat >"$dir/podman/containers.conf" <<-TEXT
 		[containers]
-		default_ulimits = ["nofile=$(ulimit -Hn):$(ulimit -Hn)", "nproc=10000:10000"]
+		default_ulimits = ["nofile=$(ulimit -Hn):$(ulimit -Hn)", "nproc=10000:10000"] # for podman's own commands
 		[network]
 		network_backend = "netavark"
 		network_config_dir = "$dir/podman/networks"

@@ -42,7 +42,8 @@ Exit status: as for sbx exec --help.
 const confineHelp = `
   --workspace DIR     the one directory that may change (default: here)
   --cwd DIR           where it starts, in the workspace (default: its top)
-  --backend NAME      direct (default), or none: no isolation at all
+  --backend NAME      direct (default); docker or podman: in a container; none: no isolation at all
+  --image IMAGE       the container's image (default: python:3.12-slim)
   --network WHAT      off (default), on, auto, or allow:HOST,… (sbx network --help); --net too
   --allow-tag network let --network auto open the network to commands with this tag
   --timeout TIME      90s, 5m; a bare number is seconds
@@ -82,6 +83,7 @@ const confineHelp = `
 type execCall struct {
 	flags
 	workspace, backend string
+	image              string
 	cwd                string
 	result             string
 	tier, require      string
@@ -112,6 +114,7 @@ func newExecCall(name string) *execCall {
 	c.StringVar(&c.workspace, "workspace", "", "")
 	c.StringVar(&c.cwd, "cwd", "", "")
 	c.StringVar(&c.backend, "backend", "", "")
+	c.StringVar(&c.image, "image", "", "")
 	c.StringVar(&c.result, "result", "", "")
 	c.Var(&c.net, "network", "")
 	c.Var(&c.net, "net", "")

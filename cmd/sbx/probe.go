@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/config"
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/probes"
 )
@@ -31,6 +32,7 @@ outside of temporary directories, which are removed.
   --verbose       a line for each row
   --library       as an embedding program runs commands: without a supervisor
   --dir DIR       where the temporary directory is made
+  --image IMAGE   of the containers; it needs sh, and what the rows call
 
 Exit status: 0 nothing is NOT HELD, 1 something is, 2 usage, 125 could not.
 `
@@ -40,14 +42,21 @@ type probeCall struct {
 	flags
 	all, json, markdown, verbose, library bool
 	only                                  list
-	dir                                   string
+	dir, image                            string
+	container                             sandbox.Container
 }
 
 // probeCommand is sbx probe. The same program acts inside the sandbox, under
 // names that begin with two underscores.
 func probeCommand(s *streams, args []string) int {
 	if probes.Helper(args) {
-		return probes.Main(args, func(name string, _ []string) (sandbox.Backend, error) { return sbx.Backends().Lookup(name) })
+		return probes.Main(args, func(name string, _ []string) (sandbox.Backend, error) {
+			known, err := backendsHere(name)
+			if err != nil {
+				return nil, err
+			}
+			return known.Lookup(name)
+		})
 	}
 	c := &probeCall{flags: *newFlags("probe")}
 	c.BoolVar(&c.all, "all", false, "")
@@ -57,6 +66,7 @@ func probeCommand(s *streams, args []string) int {
 	c.BoolVar(&c.library, "library", false, "")
 	c.Var(&c.only, "only", "")
 	c.StringVar(&c.dir, "dir", "", "")
+	c.StringVar(&c.image, "image", "", "")
 	err := c.parse(args)
 	if errors.Is(err, errHelp) {
 		fmt.Fprint(s.out, probeHelp)
@@ -88,12 +98,19 @@ func (c *probeCall) backends() ([]sandbox.Backend, error) {
 	case len(names) > 1:
 		return nil, usage("more than one backend", "sbx probe --all compares them")
 	}
+	known, err := backendsHere(names[0])
+	if err != nil {
+		return nil, err
+	}
+	if c.container, err = c.containers(); err != nil {
+		return nil, err
+	}
 	var all []sandbox.Backend
 	for _, name := range names {
-		b, err := sbx.Backends().Lookup(name)
+		b, err := known.Lookup(name)
 		if err != nil {
-			hint := "the backends are: " + strings.Join(sbx.Backends().Names(), ", ")
-			if near := nearest(name, sbx.Backends().Names()); near != "" {
+			hint := "the backends are: " + strings.Join(known.Names(), ", ")
+			if near := nearest(name, known.Names()); near != "" {
 				hint = "did you mean " + near + "?"
 			}
 			return nil, usage("no backend "+quote(name), hint)
@@ -101,6 +118,40 @@ func (c *probeCall) backends() ([]sandbox.Backend, error) {
 		all = append(all, b)
 	}
 	return all, nil
+}
+
+// containers are as a run would make them.
+func (c *probeCall) containers() (sandbox.Container, error) {
+	run := execCall{image: c.image}
+	var o sbx.Options
+	file, err := config.Load(os.Getenv)
+	if err != nil {
+		return o.Container, err
+	}
+	over, err := config.ReadOverrides(os.Getenv)
+	if err != nil {
+		return o.Container, err
+	}
+	err = run.container(&o, file, over)
+	return o.Container, err
+}
+
+// engineEnvironment is what the helpers need to find an engine, and the image
+// for the rows about the command line.
+func engineEnvironment(image string) []string {
+	var env []string
+	for _, name := range [...]string{
+		"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "CONTAINER_HOST", "CONTAINERS_CONF",
+		"CONTAINERS_STORAGE_CONF", "XDG_RUNTIME_DIR",
+	} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	if image != "" {
+		env = append(env, "PEPE_SANDBOX_IMAGE="+image)
+	}
+	return env
 }
 
 // check reads the values of the flags.
@@ -137,6 +188,7 @@ func (c *probeCall) run(s *streams, backends []sandbox.Backend) int {
 	for _, b := range backends {
 		o := probes.Options{
 			Helper: []string{self, "probe"}, Exec: []string{self, "exec"}, Dir: c.dir, Only: c.only, Library: c.library,
+			Container: c.container, Environ: engineEnvironment(c.container.Image),
 		}
 		if c.verbose && !c.json {
 			o.Progress = func(out probes.Outcome) { fmt.Fprintln(s.err, progress(out)) }

@@ -33,7 +33,10 @@ func (c *execCall) settings() (sbx.Options, error) {
 	if o.Backend == "" {
 		o.Backend = file.Backend
 	}
-	o.Unenforced = unenforced(over)
+	if err := c.container(&o, file, over); err != nil {
+		return o, err
+	}
+	o.Unenforced = unenforced(over, o.Backend)
 	o.Limits = c.limits.over(file.Limits, over.Memory)
 	o.Secrets = secretsenv.Policy{References: file.References, Vault: file.VaultEnv, Expose: file.ExposeEnv}
 	for _, paths := range [...]list{c.write, c.read, c.hide} {
@@ -77,9 +80,12 @@ func (c *execCall) settings() (sbx.Options, error) {
 	return o, err
 }
 
-// unenforced names the limits that a runtime asked for and that no backend of
-// this build can give. Left unsaid they would be taken for done.
-func unenforced(over config.Overrides) []string {
+// unenforced names the limits that a runtime asked for and that the backend
+// cannot give. Left unsaid they would be taken for done.
+func unenforced(over config.Overrides, backend string) []string {
+	if inContainers(backend) {
+		over.CPUs = ""
+	}
 	var names []string
 	for _, limit := range [...]struct{ name, value string }{{"PEPE_SANDBOX_CPUS", over.CPUs}} {
 		if limit.value != "" {

@@ -105,16 +105,3 @@ func TestCarveEndsOnRingsOfLinks(t *testing.T) {
 		}
 	}
 }
-
-func TestTablesHaveReasons(t *testing.T) {
-	seen := map[string]bool{}
-	for _, s := range slices.Concat(homeSecrets(), systemSecrets()) {
-		if s.why == "" || seen[s.path] || path.Clean(s.path) != s.path {
-			t.Errorf("row %q: no reason, twice, or not clean", s.path)
-		}
-		if strings.ContainsRune(path.Dir(s.path), '*') {
-			t.Errorf("row %q: only the last element may be a pattern", s.path)
-		}
-		seen[s.path] = true
-	}
-}

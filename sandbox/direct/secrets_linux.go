@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/credentials"
 )
 
 // subject is who the command runs as.
@@ -33,13 +34,13 @@ func hiddenPaths(p sandbox.Profile) []string {
 	who, own := subjectOf(p), homes(p)
 	hidden := make([]string, 0, 256)
 	for _, home := range own {
-		for _, s := range homeSecrets() {
-			hidden = append(hidden, path.Join(home, s.path))
+		for _, s := range credentials.Home() {
+			hidden = append(hidden, path.Join(home, s.Path))
 		}
 	}
-	for _, s := range systemSecrets() {
-		if who.uid == 0 || slices.ContainsFunc(named(s.path), who.canRead) {
-			hidden = append(hidden, s.path)
+	for _, s := range credentials.System() {
+		if who.uid == 0 || slices.ContainsFunc(named(s.Path), who.canRead) {
+			hidden = append(hidden, s.Path)
 		}
 	}
 	if who.uid == 0 {

@@ -39,6 +39,7 @@ type Needs struct {
 	Root     bool     // the host refuses the act to others anyway
 	Programs []string // found on PATH
 	Visible  bool     // the room must not lie in a temp directory
+	SameHost bool     // the command sees this host's files and network, see Capabilities.Apart
 }
 
 // Setup says how the session of a row differs from the usual one: network off,
@@ -139,6 +140,11 @@ type Options struct {
 	Only []string
 	// Library runs commands as an embedding program does: without a supervisor.
 	Library bool
+	// Container goes into every profile, for backends that make containers.
+	Container sandbox.Container
+	// Environ is what sbx itself is started with, beside PATH and HOME, to find
+	// what a backend needs. The command does not get it.
+	Environ []string
 	// Without names layers that the backend leaves out. A helper that is built
 	// for it passes the names to its backend: the suite must fail then.
 	Without []string

@@ -26,7 +26,7 @@ func (r *runner) exec(env, flags []string, argv ...string) execDone {
 	defer cancel()
 	words := slices.Concat(r.options.Exec[1:], flags, []string{"--"}, argv)
 	c := exec.CommandContext(ctx, r.options.Exec[0], words...)
-	c.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.room.home(), "XDG_CACHE_HOME=" + r.room.base + "/private/cache"}, env...)
+	c.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.room.home(), "XDG_CACHE_HOME=" + r.room.base + "/private/cache"}, slices.Concat(r.options.Environ, env)...)
 	c.Dir = "/"
 	var out, text bytes.Buffer
 	c.Stdout, c.Stderr = &out, &text

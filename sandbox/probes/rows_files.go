@@ -114,7 +114,7 @@ func secretRows() []Row {
 		{ID: "N16", Try: "read a path that the profile hides", Act: []string{"read", "$B/hide/f"}},
 		{ID: "N17", Try: "read a credential file that appeared after the session was opened", Procedure: []string{"late-secret"}},
 		{ID: "N18", Try: "open /etc/shadow (it is not read)", Canary: Exit, Act: []string{"open-full", "/etc/shadow"}, Needs: Needs{Root: true}},
-		{ID: "N19", Try: "read a file of the home directory that is no secret", Want: Works, Act: []string{"read", "$H/code"}, Needs: Needs{Visible: true}},
+		{ID: "N19", Try: "read a file of the home directory that is no secret", Want: Works, Act: []string{"read", "$H/code"}, Needs: Needs{Visible: true, SameHost: true}},
 	}
 	for i := range rows {
 		if rows[i].Controls = secrets(); rows[i].Canary == Host && rows[i].Want == Blocked {

@@ -54,7 +54,7 @@ func networkRows() []Row {
 		{ID: "P86j", Try: "TCP to the host by io_uring, network off", Controls: off, Act: []string{"io-uring-connect", "$TCP"}},
 		{ID: "P86k", Try: "a ping socket, network off", Canary: Exit, Controls: off, Act: []string{"icmp"}},
 		{ID: "N60", Try: "serve and connect on the command's own loopback, network off", Want: Works, Controls: []sandbox.Control{sandbox.Loopback}, Act: []string{"own-tcp-server"}},
-		{ID: "N61", Try: "connect, network on", Want: Works, Setup: Setup{Online: true}, Act: []string{"tcp", "$TCP"}},
+		{ID: "N61", Try: "connect, network on", Want: Works, Setup: Setup{Online: true}, Act: []string{"tcp", "$TCP"}, Needs: Needs{SameHost: true}},
 		{ID: "N62", Try: "serve and connect on loopback, network on", Want: Works, Setup: Setup{Online: true}, Act: []string{"own-tcp-server"}},
 		{ID: "P86l", Try: "reach a service on the host's loopback, network off", Controls: host, Act: []string{"tcp", "$TCP"}},
 		{ID: "P87", Try: "reach a service on the host's loopback, network on", Setup: Setup{Online: true}, Controls: host, Act: []string{"tcp", "$TCP"}},

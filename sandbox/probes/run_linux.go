@@ -29,7 +29,7 @@ func Run(ctx context.Context, b sandbox.Backend, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("probe %s: %w", b.Name(), err)
 	}
-	r := &runner{ctx: ctx, options: o, backend: b.Name(), enforces: len(found.Enforced) > 0}
+	r := &runner{ctx: ctx, options: o, backend: b.Name(), enforces: len(found.Enforced) > 0, apart: found.Apart}
 	if r.room, err = newRoom(o.Dir, o.Helper); err != nil {
 		return Report{}, fmt.Errorf("run probes: %w", err)
 	}
@@ -76,6 +76,7 @@ type runner struct {
 	options  Options
 	backend  string
 	enforces bool // the backend promises anything
+	apart    bool // see sandbox.Capabilities
 	room     *room
 	plan     sandbox.Plan // of the usual session
 }
@@ -96,6 +97,10 @@ func (r *runner) try(row Row) Outcome {
 	}
 	if row.Promises && !r.enforces {
 		out.Status, out.Why = NotApplicable, "the backend promises nothing"
+		return out
+	}
+	if row.Needs.SameHost && r.apart {
+		out.Status, out.Why = NotApplicable, "the command sees an image, not this host"
 		return out
 	}
 	if why := r.lacks(row); why != "" {

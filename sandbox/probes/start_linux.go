@@ -144,7 +144,7 @@ func (r *runner) launch(j *job, o order, s Setup, w way) error {
 	j.orders, j.pipe, j.answers = orderOut, answerIn, json.NewDecoder(answerIn)
 	_ = answerIn.SetReadDeadline(time.Now().Add(cmp.Or(w.patience, longest)))
 	attr := &os.ProcAttr{
-		Dir: "/", Env: append(raceOptions(), "PATH="+os.Getenv("PATH"), "HOME="+os.Getenv("HOME"), secretVar+"="+r.room.secret),
+		Dir: "/", Env: append(slices.Concat(raceOptions(), r.options.Environ), "PATH="+os.Getenv("PATH"), "HOME="+os.Getenv("HOME"), secretVar+"="+r.room.secret),
 		Files: []*os.File{stdin, stdout, stdout, orderIn, answerOut},
 		Sys:   &unix.SysProcAttr{Setsid: w.terminal, Setctty: w.terminal, Ctty: 0, Setpgid: !w.terminal},
 	}
@@ -179,7 +179,7 @@ func (r *runner) profile(s Setup) sandbox.Profile {
 	p := sandbox.Profile{
 		Workspace: r.room.ws(), Write: []string{base + "/extra"}, Hide: []string{base + "/hide"}, Home: r.room.home(),
 		Private:   sandbox.Private{Temp: base + "/private/tmp", Cache: base + "/private/cache"},
-		UnixAllow: s.Unix, Supervisor: !r.options.Library,
+		UnixAllow: s.Unix, Supervisor: !r.options.Library, Container: r.options.Container,
 		// Nothing refuses here: what is missing is a gap, and the rows say so.
 		Accept: sandbox.Controls(),
 	}

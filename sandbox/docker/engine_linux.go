@@ -1,0 +1,226 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/moby/moby/client"
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// nature is what an engine is like, as far as it changes what we ask for.
+type nature uint8
+
+const (
+	machine        nature = iota // runs as root
+	rootlessDocker               // runs as the caller, who is its user 0
+	rootlessPodman               // runs as the caller, and can keep the caller's number
+)
+
+// engine is a connection to an engine and, for Podman without a socket, the
+// service behind it.
+type engine struct {
+	*client.Client
+	at      endpoint
+	nature  nature
+	service *service
+}
+
+// connect reaches the engine. It does not answer yet: the first request finds
+// out which version it speaks.
+func (b *Backend) connect(ctx context.Context, c sandbox.Container) (*engine, error) {
+	at, err := b.endpoint(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.checkLocal(at, c); err != nil {
+		return nil, err
+	}
+	e := &engine{at: at, nature: b.nature(at)}
+	if at.host == "" {
+		if e.service, err = b.startService(ctx); err != nil {
+			return nil, err
+		}
+		e.at.host = "unix://" + e.service.socket
+	}
+	options := []client.Opt{client.WithHost(e.at.host), client.WithUserAgent("sbx")}
+	if dir := at.cert; dir != "" {
+		options = append([]client.Opt{client.WithTLSClientConfig(dir+"/ca.pem", dir+"/cert.pem", dir+"/key.pem")}, options...)
+	}
+	if e.Client, err = client.New(options...); err != nil {
+		e.close()
+		return nil, b.unavailable(fmt.Sprintf("use the address %q of %s", e.at.host, at.from), err)
+	}
+	if _, err := e.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
+		e.close()
+		return nil, b.unreachable(e.at, err)
+	}
+	return e, nil
+}
+
+func (e *engine) close() {
+	if e.Client != nil {
+		_ = e.Client.Close()
+	}
+	if e.service != nil {
+		e.service.end()
+	}
+}
+
+// unreachable says in one sentence why an engine does not answer and what to do.
+func (b *Backend) unreachable(at endpoint, err error) error {
+	path := at.path()
+	switch {
+	case path == "":
+		return b.unavailable(fmt.Sprintf("connect to %s (%s)", at.host, at.from), err)
+	case errors.Is(err, syscall.EACCES) || unix.Access(path, unix.W_OK) == unix.EACCES:
+		return b.unavailable("", fmt.Errorf("no permission for the socket %s: join the group that owns it, or use a rootless engine", path))
+	case !isSocket(path):
+		return b.unavailable("", fmt.Errorf("there is no engine: %s (%s) does not exist; start %s, or set %s", path, at.from, b.engine, b.hostVariable()))
+	}
+	return b.unavailable("", fmt.Errorf("the engine at %s does not answer: %w", path, err))
+}
+
+func (b *Backend) hostVariable() string {
+	if b.engine == Podman {
+		return "CONTAINER_HOST"
+	}
+	return "DOCKER_HOST"
+}
+
+// nature tells whose engine it is by the owner of its socket.
+func (b *Backend) nature(at endpoint) nature {
+	own := at.host == "" && os.Geteuid() != 0
+	var st unix.Stat_t
+	if path := at.path(); path != "" && unix.Stat(path, &st) == nil {
+		own = st.Uid != 0 && int(st.Uid) == os.Geteuid()
+	}
+	switch {
+	case !own:
+		return machine
+	case b.engine == Podman:
+		return rootlessPodman
+	}
+	return rootlessDocker
+}
+
+// service is a podman service of our own. It ends with us.
+type service struct {
+	command *exec.Cmd
+	dir     string
+	socket  string
+	said    bytes.Buffer
+}
+
+// startService starts `podman system service` on a private socket.
+func (b *Backend) startService(ctx context.Context) (*service, error) {
+	program, err := trusted("podman", b.options.Getenv("PATH"))
+	if err != nil {
+		return nil, b.unavailable("", err)
+	}
+	dir, err := os.MkdirTemp("", "sbx-podman-")
+	if err != nil {
+		return nil, b.unavailable("make a directory for the socket", err)
+	}
+	s := &service{dir: dir, socket: filepath.Join(dir, "socket")}
+	// No time limit of its own: it gets SIGTERM from us, and from the kernel when
+	// we are gone. That is, when the thread is that started it.
+	s.command = exec.Command(program, "system", "service", "--time=0", "unix://"+s.socket)
+	s.command.Stderr = &s.said
+	// Set but empty, it makes podman look for another machine.
+	s.command.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "CONTAINER_HOST=") })
+	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := s.command.Start()
+		started <- err
+		if err == nil {
+			_ = s.command.Wait()
+			close(ended)
+		}
+	}()
+	if err := <-started; err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, b.unavailable("start podman system service", err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
+			err = unix.Connect(fd, &unix.SockaddrUnix{Name: s.socket})
+			_ = unix.Close(fd)
+			if err == nil {
+				return s, nil
+			}
+		}
+		select {
+		case <-ended:
+			_ = os.RemoveAll(dir)
+			return nil, b.unavailable("start podman system service", errors.New(lastLine(s.said.String())))
+		case <-ctx.Done():
+			s.end()
+			return nil, ctx.Err()
+		default:
+		}
+		if time.Now().After(deadline) {
+			s.end()
+			return nil, b.unavailable("start podman system service", errors.New("it does not listen after 20 s"))
+		}
+	}
+}
+
+func (s *service) end() {
+	_ = syscall.Kill(-s.command.Process.Pid, syscall.SIGTERM)
+	_ = os.RemoveAll(s.dir)
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+// trusted finds a program in the absolute entries of a search path, in a
+// directory and under a name that only root or we can change: the workspace may
+// stand in PATH.
+func trusted(name, path string) (string, error) {
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		file, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+		if err != nil || unix.Access(file, unix.X_OK) != nil {
+			continue
+		}
+		if err := onlyOurs(file, filepath.Dir(file)); err != nil {
+			return "", err
+		}
+		return file, nil
+	}
+	return "", fmt.Errorf("there is no program %s on PATH", name)
+}
+
+// onlyOurs refuses what somebody else than root or we can write to.
+func onlyOurs(paths ...string) error {
+	for _, path := range paths {
+		var st unix.Stat_t
+		if err := unix.Stat(path, &st); err != nil {
+			return fmt.Errorf("look at %s: %w", path, err)
+		}
+		if st.Uid != 0 && int(st.Uid) != os.Geteuid() || st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0 {
+			return fmt.Errorf("%s can be changed by others: it is not used", path)
+		}
+	}
+	return nil
+}

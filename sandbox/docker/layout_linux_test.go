@@ -1,0 +1,177 @@
+package docker
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/api/types/container"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// files is a file system: what ends in a slash is a directory, what ends in @
+// a symbolic link.
+type files []string
+
+func (f files) kind(at string) pathKind {
+	switch {
+	case slices.Contains(f, at+"/"):
+		return isDir
+	case slices.Contains(f, at+"@"):
+		return isLink
+	case slices.Contains(f, at):
+		return isFile
+	}
+	return absent
+}
+
+func (f files) glob(pattern string) []string {
+	var found []string
+	for _, at := range f {
+		at = strings.TrimRight(at, "/@")
+		if ok, _ := path.Match(pattern, at); ok {
+			found = append(found, at)
+		}
+	}
+	return found
+}
+
+func TestLayout(t *testing.T) {
+	fs := files{
+		"/h/", "/h/w/", "/h/w/.git/", "/h/w/.git/hooks/", "/h/w/.git/config", "/h/w/.envrc@", "/h/w/.config/", "/x/", "/script.py", "/h/w/keys/", "/h/w/key",
+		"/h/.config/", "/h/.config/gh/", "/t/", "/c/",
+	}
+	base := sandbox.Profile{Workspace: "/h/w", Home: "/h", Private: sandbox.Private{Temp: "/t", Cache: "/c"}}
+	for _, c := range []struct {
+		name  string
+		set   func(*sandbox.Profile)
+		steps string
+		loose string
+		home  string
+	}{
+		{"plain", func(*sandbox.Profile) {}, "rw /h/w, rw /t, rw /c", "", "/h"},
+		{"read", func(p *sandbox.Profile) { p.Read = []string{"/script.py", "/h/w/key", "/gone"} }, "rw /h/w, rw /t, rw /c, ro /script.py", "", "/h"},
+		{
+			"protect", func(p *sandbox.Profile) {
+				p.Protect = []string{"/h/w/.git/hooks", "/h/w/.git/config", "/h/w/.envrc", "/h/w/gone"}
+			},
+			"rw /h/w, rw /t, rw /c, rw /h/w/.git, ro /h/w/.git/hooks, ro /h/w/.git/config", "/h/w/.envrc", "/h",
+		},
+		{
+			"read-only", func(p *sandbox.Profile) { p.ReadOnly, p.Protect = true, []string{"/h/w/.git/config", "/h/w/.envrc"} },
+			"ro /h/w, rw /t, rw /c", "", "/h",
+		},
+		{"hide", func(p *sandbox.Profile) { p.Hide = []string{"/h/w/keys", "/h/w/key", "/elsewhere"} }, "rw /h/w, rw /t, rw /c, null /h/w/key, empty /h/w/keys", "", "/h"},
+		{"credentials", func(p *sandbox.Profile) { p.Write = []string{"/h/.config"} }, "rw /h/w, rw /t, rw /c, rw /h/.config, empty /h/.config/gh", "", "/h"},
+		{"granted", func(p *sandbox.Profile) { p.Write, p.Read = []string{"/h/.config"}, []string{"/h/.config/gh"} }, "rw /h/w, rw /t, rw /c, rw /h/.config", "", "/h"},
+		{"home of the system", func(p *sandbox.Profile) { p.Home = "/usr/games" }, "rw /h/w, rw /t, rw /c", "", ""},
+		{"another's home", func(p *sandbox.Profile) { p.Identity = &sandbox.Identity{Home: "/home/other"} }, "rw /h/w, rw /t, rw /c", "", "/home/other"},
+	} {
+		p := base
+		c.set(&p)
+		l := plan(p, fs)
+		var steps []string
+		for _, b := range l.binds {
+			word := "rw "
+			if b.readOnly {
+				word = "ro "
+			}
+			if b.from != "" {
+				word = "null "
+			}
+			steps = append(steps, word+b.path)
+		}
+		for _, dir := range l.covered {
+			steps = append(steps, "empty "+dir)
+		}
+		if got := strings.Join(steps, ", "); got != c.steps || strings.Join(l.loose, " ") != c.loose || l.home != c.home {
+			t.Errorf("%s: %s; loose %q; home %s", c.name, got, l.loose, l.home)
+		}
+	}
+}
+
+func TestEngineOptions(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"--network mine --dns 10.0.0.1", ""},
+		{"--shm-size=128m --ulimit nofile=64:128 --add-host 'db:10.0.0.2'", ""},
+		{"--privileged", "refused"},
+		{"--cap-add SYS_ADMIN", "refused"},
+		{"--pid=host", "refused"},
+		{"--userns host", "refused"},
+		{"-v /:/host", "refused"},
+		{"--volume=/var/run/docker.sock:/s", "refused"},
+		{"--mount type=bind,source=/,target=/h", "refused"},
+		{"--device /dev/sda", "refused"},
+		{"--security-opt seccomp=unconfined", "refused"},
+		{"--network host", "somebody else"},
+		{"--network=container:other", "somebody else"},
+		{"--network", "needs a value"},
+		{"--restart always", "none that sbx passes on"},
+		{"image", "begins with --"},
+		{"--dns 'open", "EOF"},
+		{"--shm-size lots", "not a size"},
+	} {
+		h := container.HostConfig{NetworkMode: "bridge"}
+		err := applyOptions(c.line, &container.Config{}, &h)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", c.line, err)
+		}
+	}
+	h := container.HostConfig{NetworkMode: "none"}
+	if err := applyOptions("--network bridge", &container.Config{}, &h); err == nil || h.NetworkMode != "none" {
+		t.Errorf("a network that is off was opened: %v", err)
+	}
+}
+
+func TestDecide(t *testing.T) {
+	open := func(p sandbox.Profile, l layout) string {
+		var names []string
+		for _, g := range decide(p, l).gaps {
+			names = append(names, string(g.Control))
+		}
+		return strings.Join(names, " ")
+	}
+	for _, c := range []struct {
+		name string
+		p    sandbox.Profile
+		l    layout
+		want string
+	}{
+		{"default", sandbox.Profile{}, layout{}, "unix-sockets hooks-protected"},
+		{"protected", sandbox.Profile{Protect: []string{}}, layout{}, "unix-sockets"},
+		{"a link", sandbox.Profile{Protect: []string{"/l"}}, layout{loose: []string{"/l"}}, "unix-sockets hooks-protected"},
+		{"read-only", sandbox.Profile{ReadOnly: true}, layout{}, "unix-sockets"},
+		{"network", sandbox.Profile{Network: sandbox.NetworkHost, Protect: []string{}}, layout{}, "unix-sockets host-network"},
+		{"no sockets", sandbox.Profile{Required: []sandbox.Control{sandbox.UnixSockets}, Protect: []string{}}, layout{}, ""},
+		{"sockets", sandbox.Profile{UnixAllow: true, Protect: []string{}}, layout{}, "unix-sockets"},
+	} {
+		if got := open(c.p, c.l); got != c.want {
+			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+	if d := decide(sandbox.Profile{Network: sandbox.NetworkHost}, layout{}); slices.Contains(d.enforced, sandbox.NetworkOff) || slices.Contains(d.enforced, sandbox.HostNetwork) {
+		t.Errorf("promised with the network on: %v", d.enforced)
+	}
+}
+
+func TestOwnerGone(t *testing.T) {
+	mine := owner()
+	fields := strings.Split(mine, ":")
+	if len(fields) != 4 || fields[1] == "" || fields[2] == "" || fields[3] == "" {
+		t.Fatalf("%q", mine)
+	}
+	for label, want := range map[string]bool{
+		mine: false,
+		strings.Join([]string{fields[0], "1", fields[2], fields[3]}, ":"):            true,  // the number was given again
+		strings.Join([]string{"4194303", fields[1], fields[2], fields[3]}, ":"):      true,  // no such process
+		strings.Join([]string{"4194303", fields[1], "1", fields[3]}, ":"):            false, // counted in another namespace
+		strings.Join([]string{fields[0], fields[1], fields[2], "another-boot"}, ":"): true,
+		"": false, "x": false, "a:b:c:": false,
+	} {
+		if got := ownerGone(label); got != want {
+			t.Errorf("%q: %v", label, got)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package docker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/docker"
+	"github.com/sbx-run/sbx/sandbox/probes"
+)
+
+const victimVar = "SBX_TEST_VICTIM"
+
+// victim is what a test kills.
+type victim struct {
+	Engine  string
+	Profile sandbox.Profile
+}
+
+// beVictim runs a command that only a signal ends.
+func beVictim(text string) int {
+	var v victim
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	s, err := docker.New(v.Engine, options()).Open(context.Background(), v.Profile)
+	if err == nil {
+		_, err = s.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", "sleep 600 & sleep 600"}})
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// A maker that is killed, whenever that is, leaves nothing: a container that
+// runs ends with the connection, one that was never started is removed by the
+// next run.
+func TestKilledAtRandom(t *testing.T) {
+	runs := 100
+	if testing.Short() {
+		runs = 10
+	}
+	eachEngine(t, func(r *room) {
+		self, err := os.Executable()
+		check(r, err)
+		text, err := json.Marshal(victim{r.engine, r.profile})
+		check(r, err)
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				for range runs / 4 {
+					c := exec.Command(self)
+					c.Env = append(os.Environ(), victimVar+"="+string(text))
+					if err := c.Start(); err != nil {
+						r.Error(err)
+						return
+					}
+					time.Sleep(time.Duration(rand.IntN(900)) * time.Millisecond)
+					_ = c.Process.Kill()
+					_ = c.Wait()
+				}
+			})
+		}
+		group.Wait()
+		// What ends by itself has two seconds; the run after that removes the rest.
+		time.Sleep(2 * time.Second)
+		running, err := r.cli("ps", "-q", "--filter", "label=run.sbx.workspace="+r.hash()).Output()
+		check(r, err)
+		if len(running) > 0 {
+			r.Errorf("still running: %s", running)
+		}
+		s, err := r.backend().Open(r.Context(), r.profile)
+		check(r, err)
+		r.run(s, "true")
+		check(r, s.Close())
+		r.leavesNothing()
+	})
+}
+
+// The reaper takes what its maker cannot use any more, and nothing else.
+func TestReaper(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		make := func(labels ...string) string {
+			args := []string{"create"}
+			for _, l := range append(labels, "run.sbx.workspace="+r.hash()) {
+				args = append(args, "--label", l)
+			}
+			out, err := r.cli(append(args, small, "true")...).Output()
+			check(r, err)
+			return strings.TrimSpace(string(out))
+		}
+		uid := fmt.Sprintf("run.sbx.uid=%d", os.Geteuid())
+		dead := make(uid, "run.sbx.kind=run", "run.sbx.owner=1:1:1:another-boot")
+		others := make("run.sbx.uid=4242", "run.sbx.kind=run", "run.sbx.owner=1:1:1:another-boot")
+		unknown := make(uid, "run.sbx.kind=run", "run.sbx.owner=")
+		s := r.open()
+		r.run(s, "true")
+		r.run(s, "true")
+		var left string
+		for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+			out, err := r.cli("ps", "-aq", "--no-trunc", "--filter", "label=run.sbx.workspace="+r.hash()).Output()
+			check(r, err)
+			if left = string(out); !strings.Contains(left, dead) {
+				break
+			}
+		}
+		if strings.Contains(left, dead) || !strings.Contains(left, others) || !strings.Contains(left, unknown) {
+			r.Errorf("left: %s; dead %s, another's %s, unknown %s", left, dead, others, unknown)
+		}
+		check(r, r.cli("rm", "-f", others, unknown).Run())
+		r.leavesNothing()
+	})
+}
+
+// Many at once, without a failure.
+func TestManyAtOnce(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		r.patience = 20 * time.Second // 32 removals at once
+		s := r.open()
+		var group sync.WaitGroup
+		for i := range 32 {
+			group.Go(func() {
+				out, result := r.run(s, "sh", "-c", fmt.Sprintf("echo %d; exit %d", i, i))
+				if out != fmt.Sprintf("%d\n", i) || result.ExitCode != i {
+					r.Errorf("%d: %q, %+v", i, out, result)
+				}
+			})
+		}
+		group.Wait()
+		r.leavesNothing()
+	})
+}
+
+// The conformance suite: nothing is open that is not named.
+func TestConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes")
+	}
+	eachEngine(t, func(r *room) {
+		self, err := os.Executable()
+		check(r, err)
+		var env []string
+		for _, entry := range os.Environ() {
+			if strings.HasPrefix(entry, "SBX_TEST_") || strings.HasPrefix(entry, "CONTAINERS_") || strings.HasPrefix(entry, "XDG_RUNTIME_DIR=") {
+				env = append(env, entry)
+			}
+		}
+		c := r.profile.Container
+		c.Image = tools
+		report, err := probes.Run(r.Context(), r.backend(), probes.Options{Helper: []string{self}, Container: c, Environ: env})
+		check(r, err)
+		r.Log(report.Summary())
+		held := 0
+		for _, o := range report.Outcomes {
+			switch o.Status {
+			case probes.NotHeld:
+				r.Errorf("%s %s: %s (%s)", o.ID, o.Try, o.Observed, o.Why)
+			case probes.Held:
+				held++
+			}
+		}
+		if held < 200 {
+			r.Errorf("only %d rows were held", held)
+		}
+		open := map[sandbox.Control]bool{}
+		for _, g := range report.Gaps {
+			open[g.Control] = true
+		}
+		if !slices.Contains(report.Enforced, sandbox.WritesConfined) || open[sandbox.NetworkOff] {
+			r.Errorf("enforced %v, gaps %v", report.Enforced, report.Gaps)
+		}
+	})
+}

@@ -1,0 +1,207 @@
+package docker_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/docker"
+	"github.com/sbx-run/sbx/sandbox/none"
+	"github.com/sbx-run/sbx/sandbox/probes"
+)
+
+// The test binary is the probe program too.
+func TestMain(m *testing.M) {
+	if probes.Helper(os.Args[1:]) {
+		os.Exit(probes.Main(os.Args[1:], lookup))
+	}
+	if text := os.Getenv(victimVar); text != "" {
+		os.Exit(beVictim(text))
+	}
+	os.Exit(run(m))
+}
+
+// run builds the first process of containers once.
+func run(m *testing.M) int {
+	if os.Getenv(initVar) == "" {
+		dir, err := os.MkdirTemp("", "sbx-docker-test-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		_ = os.Chmod(dir, 0o755)
+		file := dir + "/sbx-init"
+		build := exec.Command("go", "build", "-o", file, "github.com/sbx-run/sbx/cmd/sbx-init")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build sbx-init: %v\n%s", err, out)
+			return 1
+		}
+		os.Setenv(initVar, file)
+	}
+	return m.Run()
+}
+
+// Variables of scripts/engines.sh, and ours.
+const (
+	hostVar   = "SBX_TEST_DOCKER_HOST"
+	podmanVar = "SBX_TEST_PODMAN"
+	initVar   = "SBX_TEST_INIT"
+)
+
+const (
+	small = "sbx-test/busybox:1"
+	tools = "sbx-test/tools:1"
+)
+
+// lookup finds a backend for the probe program.
+func lookup(name string, _ []string) (sandbox.Backend, error) {
+	switch name {
+	case docker.Docker, docker.Podman:
+		return docker.New(name, options()), nil
+	case none.Name:
+		return none.New(), nil
+	}
+	return nil, fmt.Errorf("no backend %q", name)
+}
+
+func options() docker.Options {
+	return docker.Options{Init: os.Getenv(initVar)}
+}
+
+// eachEngine runs a test once per engine of this machine. One that SBX_REQUIRE
+// names must be there.
+func eachEngine(t *testing.T, test func(*room)) {
+	for _, engine := range []string{docker.Docker, docker.Podman} {
+		t.Run(engine, func(t *testing.T) { test(newRoom(t, engine)) })
+	}
+}
+
+// room is a workspace and, beside it, what must not change.
+type room struct {
+	*testing.T
+	engine                        string
+	dir, workspace, outside, home string
+	profile                       sandbox.Profile
+	patience                      time.Duration // until what has ended must be gone
+}
+
+func need(t *testing.T, engine string) {
+	t.Helper()
+	variable := map[string]string{docker.Docker: hostVar, docker.Podman: podmanVar}[engine]
+	if os.Getenv(variable) == "" {
+		if slices.Contains(strings.Split(os.Getenv("SBX_REQUIRE"), ","), engine) {
+			t.Fatalf("there is no %s: scripts/engines.sh starts one", engine)
+		}
+		t.Skipf("%s is not set: scripts/engines.sh starts an engine", variable)
+	}
+	if engine == docker.Podman {
+		t.Setenv("CONTAINERS_STORAGE_CONF", os.Getenv(podmanVar)+"/storage.conf")
+		t.Setenv("CONTAINERS_CONF", os.Getenv(podmanVar)+"/containers.conf")
+		t.Setenv("CONTAINER_HOST", "") // put back afterwards
+		os.Unsetenv("CONTAINER_HOST")
+	}
+}
+
+func newRoom(t *testing.T, engine string) *room {
+	t.Helper()
+	need(t, engine)
+	dir, err := os.MkdirTemp("/var/lib", "sbx-docker-")
+	check(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	check(t, os.Chmod(dir, 0o755))
+	r := &room{T: t, engine: engine, dir: dir, workspace: dir + "/ws", outside: dir + "/outside", home: dir + "/home", patience: 2 * time.Second}
+	for _, d := range []string{r.workspace, r.outside, r.home, dir + "/tmp", dir + "/cache", dir + "/run"} {
+		check(t, os.Mkdir(d, 0o755))
+	}
+	t.Setenv("XDG_RUNTIME_DIR", dir+"/run")
+	check(t, os.WriteFile(r.outside+"/file", []byte("canary\n"), 0o644))
+	r.profile = sandbox.Profile{
+		Workspace: r.workspace, Home: r.home, Private: sandbox.Private{Temp: dir + "/tmp", Cache: dir + "/cache"},
+		Container: sandbox.Container{Image: small, NoPull: true, Host: host(engine)},
+	}
+	return r
+}
+
+func host(engine string) string {
+	if engine == docker.Docker {
+		return os.Getenv(hostVar)
+	}
+	return ""
+}
+
+func (r *room) backend() sandbox.Backend { return docker.New(r.engine, options()) }
+
+func (r *room) open() sandbox.Session {
+	r.Helper()
+	s, err := r.backend().Open(context.Background(), r.profile)
+	check(r, err)
+	r.Cleanup(func() { check(r, s.Close()) })
+	return s
+}
+
+func (r *room) env() []string {
+	return []string{"HOME=" + r.home, "TMPDIR=" + r.dir + "/tmp", "PATH=/nowhere"}
+}
+
+// run runs a command and returns its output, both streams of it.
+func (r *room) run(s sandbox.Session, argv ...string) (string, sandbox.Result) {
+	r.Helper()
+	var out bytes.Buffer
+	result, err := s.Run(context.Background(), sandbox.Command{Argv: argv, Env: r.env(), Stdout: &out, Stderr: &out, Timeout: time.Minute})
+	if err != nil {
+		r.Fatalf("%q: %v", argv, err)
+	}
+	return out.String(), result
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// left lists what is there of ours in the engine: nothing, soon after the last
+// command.
+func (r *room) left() string {
+	r.Helper()
+	var out []byte
+	for deadline := time.Now().Add(r.patience); ; time.Sleep(20 * time.Millisecond) {
+		var err error
+		if out, err = r.cli("ps", "-a", "--filter", "label=run.sbx.workspace="+r.hash(), "--format", "{{.ID}} {{.Status}}").CombinedOutput(); err != nil {
+			r.Fatalf("ps: %v\n%s", err, out)
+		}
+		if len(bytes.TrimSpace(out)) == 0 || time.Now().After(deadline) {
+			break
+		}
+	}
+	boxes, err := filepath.Glob(r.dir + "/run/sbx-box-*")
+	check(r, err)
+	return strings.TrimSpace(string(out) + strings.Join(boxes, " "))
+}
+
+// hash is how a container is labelled that runs in the workspace.
+func (r *room) hash() string {
+	sum := sha256.Sum256([]byte(r.profile.Workspace))
+	return hex.EncodeToString(sum[:8])
+}
+
+// cli is the engine's own command line.
+func (r *room) cli(args ...string) *exec.Cmd {
+	if r.engine == docker.Docker {
+		args = append([]string{"--host", host(r.engine)}, args...)
+	}
+	return exec.Command(r.engine, args...)
+}

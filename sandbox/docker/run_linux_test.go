@@ -1,0 +1,270 @@
+package docker_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/docker"
+)
+
+func TestRuns(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		s := r.open()
+		out, result := r.run(s, "sh", "-c", "id -u; pwd; echo x >made; exit 7")
+		if want := "0\n" + r.workspace + "\n"; out != want || result.ExitCode != 7 || result.Ending != sandbox.Exited {
+			r.Errorf("%q, %+v", out, result)
+		}
+		if text, err := os.ReadFile(r.workspace + "/made"); err != nil || string(text) != "x\n" {
+			r.Errorf("in the workspace: %q, %v", text, err)
+		}
+		r.leavesNothing()
+	})
+}
+
+// leavesNothing is the end of most tests.
+func (r *room) leavesNothing() {
+	r.Helper()
+	if left := r.left(); left != "" {
+		r.Errorf("left behind: %s", left)
+	}
+}
+
+func TestEndings(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		s := r.open()
+		check(r, os.WriteFile(r.workspace+"/plain", []byte("x"), 0o644))
+		for _, c := range []struct {
+			argv   []string
+			code   int
+			signal int
+			ending sandbox.Ending
+		}{
+			{[]string{"sh", "-c", "exit 0"}, 0, 0, sandbox.Exited},
+			{[]string{"sh", "-c", "exit 125"}, 125, 0, sandbox.Exited},
+			{[]string{"sh", "-c", "exit 137"}, 137, 0, sandbox.Exited},
+			{[]string{"sh", "-c", "exit 255"}, 255, 0, sandbox.Exited},
+			{[]string{"sh", "-c", "kill -9 $$"}, 137, 9, sandbox.Signaled},
+			{[]string{"sh", "-c", "kill -TERM $$"}, 143, 15, sandbox.Signaled},
+			{[]string{"no-such-program"}, 127, 0, sandbox.NotFound},
+			{[]string{r.workspace + "/plain"}, 126, 0, sandbox.NotExec},
+		} {
+			_, got := r.run(s, c.argv...)
+			if got.ExitCode != c.code || got.Signal != c.signal || got.Ending != c.ending {
+				r.Errorf("%q: %d, signal %d, %s", c.argv, got.ExitCode, got.Signal, got.Ending)
+			}
+		}
+		r.leavesNothing()
+	})
+}
+
+// What goes in and out is the same bytes, on separate streams.
+func TestStreams(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		s := r.open()
+		in := []byte("a\x00b\xff\r\n\n")
+		var out, diag bytes.Buffer
+		result, err := s.Run(r.Context(), sandbox.Command{
+			Argv: []string{"sh", "-c", "cat; echo err >&2"}, Env: r.env(), Stdin: bytes.NewReader(in), Stdout: &out, Stderr: &diag, Timeout: time.Minute,
+		})
+		check(r, err)
+		if !bytes.Equal(out.Bytes(), in) || diag.String() != "err\n" {
+			r.Errorf("%q, %q", out.Bytes(), diag.String())
+		}
+		if result.BytesOut == nil || *result.BytesOut != int64(len(in))+4 {
+			r.Errorf("bytes %v", result.BytesOut)
+		}
+		// A file is handed over: what the command writes is there at its own offset.
+		file, err := os.Create(r.dir + "/out")
+		check(r, err)
+		defer file.Close()
+		result, err = s.Run(r.Context(), sandbox.Command{
+			Argv: []string{"sh", "-c", "head -c 16777216 /dev/zero; test -t 1 || echo none"}, Env: r.env(), Stdout: file, Timeout: time.Minute,
+		})
+		check(r, err)
+		if at, err := file.Seek(0, io.SeekCurrent); err != nil || at != 16777216+5 || result.BytesOut != nil {
+			r.Errorf("offset %d, %v, copied %v", at, err, result.BytesOut)
+		}
+		r.leavesNothing()
+	})
+}
+
+// Through a directory that is a stream, what lies around it could be opened.
+func TestDirectoryAsInput(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		dir, err := os.Open(r.outside)
+		check(r, err)
+		defer dir.Close()
+		var out bytes.Buffer
+		result, err := r.open().Run(r.Context(), sandbox.Command{
+			Argv: []string{"sh", "-c", "cat /proc/self/fd/0/file /dev/fd/0/../outside/file; ls /proc/self/fd/0/"}, Env: r.env(), Stdin: dir, Stdout: &out, Stderr: &out, Timeout: time.Minute,
+		})
+		check(r, err)
+		if result.ExitCode == 0 || strings.Contains(out.String(), "canary") {
+			r.Errorf("%d: %s", result.ExitCode, out.String())
+		}
+	})
+}
+
+func TestTimeLimit(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		s := r.open()
+		began := time.Now()
+		result, err := s.Run(r.Context(), sandbox.Command{
+			Argv: []string{"sh", "-c", "trap '' TERM; sleep 600 & setsid sleep 600 & while :; do sleep 1; done"}, Env: r.env(),
+			Timeout: 500 * time.Millisecond, Grace: 200 * time.Millisecond,
+		})
+		check(r, err)
+		if result.Ending != sandbox.TimedOut || result.Signal != int(syscall.SIGKILL) || time.Since(began) > 20*time.Second {
+			r.Errorf("%+v", result)
+		}
+		r.leavesNothing()
+	})
+}
+
+func TestCancel(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		s := r.open()
+		for _, how := range []string{"context", "orphaned"} {
+			ctx, cancel := context.WithCancel(r.Context())
+			gone := make(chan struct{})
+			go func() {
+				for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+					if _, err := os.Stat(r.workspace + "/" + how); err == nil {
+						break
+					}
+				}
+				if how == "context" {
+					cancel()
+				} else {
+					close(gone)
+				}
+			}()
+			result, err := s.Run(ctx, sandbox.Command{Argv: []string{"sh", "-c", "touch " + how + "; exec sleep 600"}, Env: r.env(), Orphaned: gone})
+			cancel()
+			if err != nil || result.Ending != sandbox.Abandoned {
+				r.Errorf("%s: %+v, %v", how, result, err)
+			}
+		}
+		r.leavesNothing()
+	})
+}
+
+func TestSignalsArePassedOn(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		signals := make(chan os.Signal, 1)
+		go func() {
+			for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+				if _, err := os.Stat(r.workspace + "/ready"); err == nil {
+					break
+				}
+			}
+			signals <- syscall.SIGUSR1
+		}()
+		var out bytes.Buffer
+		result, err := r.open().Run(r.Context(), sandbox.Command{
+			Argv: []string{"sh", "-c", "trap 'echo heard; exit 3' USR1; touch ready; while :; do sleep 0.05; done"}, Env: r.env(),
+			Stdout: &out, Signals: signals, Timeout: time.Minute,
+		})
+		check(r, err)
+		if out.String() != "heard\n" || result.ExitCode != 3 {
+			r.Errorf("%q, %+v", out.String(), result)
+		}
+	})
+}
+
+// The engine is asked to run the command as the caller, and nothing the caller
+// has in its environment reaches the engine.
+func TestEngineSeesNoValue(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		s := r.open()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = s.Run(context.Background(), sandbox.Command{
+				Argv: []string{"sh", "-c", "touch ready; while test -e ready; do sleep 0.05; done"}, Env: append(r.env(), "CANARY=sbx-canary-value"), Timeout: time.Minute,
+			})
+		}()
+		for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			if _, err := os.Stat(r.workspace + "/ready"); err == nil {
+				break
+			}
+		}
+		ids, err := r.cli("ps", "-aq", "--filter", "label=run.sbx.workspace="+r.hash()).Output()
+		check(r, err)
+		if len(bytes.Fields(ids)) != 1 {
+			r.Fatalf("containers: %q", ids)
+		}
+		text, err := r.cli("inspect", string(bytes.TrimSpace(ids))).Output()
+		check(r, err)
+		if bytes.Contains(text, []byte("sbx-canary-value")) || !bytes.Contains(text, []byte("run.sbx.workspace")) || bytes.Contains(text, []byte("docker.sock")) {
+			r.Errorf("%s", text)
+		}
+		check(r, os.Remove(r.workspace+"/ready"))
+		<-done
+		r.leavesNothing()
+	})
+}
+
+// Names that would be an option, a list or a pattern to a command line.
+func TestOddWorkspaces(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		for _, name := range []string{"a b", "a:ro", "a,b", `a'b"c`, "a\nb", "-rf", "$(touch x)", "é"} {
+			dir := filepath.Join(r.dir, name)
+			check(r, os.Mkdir(dir, 0o755))
+			r.profile.Workspace = dir
+			s, err := r.backend().Open(r.Context(), r.profile)
+			if r.engine == docker.Podman && strings.ContainsAny(name, ",\"\n") {
+				if !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), "rename") {
+					r.Errorf("%q: %v", name, err)
+				}
+				continue
+			}
+			check(r, err)
+			out, result := r.run(s, "sh", "-c", "echo x >made; pwd")
+			check(r, s.Close())
+			text, err := os.ReadFile(dir + "/made")
+			if result.ExitCode != 0 || out != dir+"\n" || err != nil || string(text) != "x\n" {
+				r.Errorf("%q: %d %q, %q %v", name, result.ExitCode, out, text, err)
+			}
+		}
+		r.profile.Workspace = filepath.Join(r.dir, "a\xff")
+		check(r, os.Mkdir(r.profile.Workspace, 0o755))
+		s, err := r.backend().Open(r.Context(), r.profile)
+		if err == nil {
+			_, err = s.Run(r.Context(), sandbox.Command{Argv: []string{"touch", "made"}, Timeout: time.Minute})
+			check(r, s.Close())
+		}
+		if !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), "UTF-8") {
+			r.Errorf("a name that is no text: %v", err)
+		}
+		r.leavesNothing()
+	})
+}
+
+// Files that a command makes belong to the user it ran as.
+func TestIdentity(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run a command as somebody else")
+	}
+	eachEngine(t, func(r *room) {
+		for _, d := range []string{r.workspace, r.dir + "/tmp", r.dir + "/cache"} {
+			check(r, os.Chown(d, 65533, 65532))
+		}
+		r.profile.Identity = &sandbox.Identity{UID: 65533, GID: 65532, Why: "a test"}
+		out, result := r.run(r.open(), "sh", "-c", "id -u; id -g; touch made $HOME/x $TMPDIR/x && echo ok")
+		var st syscall.Stat_t
+		check(r, syscall.Stat(r.workspace+"/made", &st))
+		if out != "65533\n65532\nok\n" || st.Uid != 65533 || st.Gid != 65532 {
+			r.Errorf("%q, %+v, owner %d:%d", out, result, st.Uid, st.Gid)
+		}
+	})
+}

@@ -1,0 +1,24 @@
+//go:build unix
+
+package helper
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// onlyOurs refuses what somebody else than root or we can write to.
+func onlyOurs(paths ...string) error {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		st, ok := info.Sys().(*syscall.Stat_t)
+		if !ok || st.Uid != 0 && int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+			return fmt.Errorf("%s can be changed by others", path)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package pid1
+
+import (
+	"os"
+	"os/signal"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// terminal joins the caller's terminal to the one in the container. Without one
+// its methods do nothing.
+type terminal struct {
+	streams [3]bool
+	in, out *os.File // of the caller; may be nil
+
+	inner    *os.File
+	restore  *unix.Termios
+	resized  chan os.Signal
+	wake     [2]*os.File // ends the reading of in
+	printing chan struct{}
+	done     sync.WaitGroup
+}
+
+// terminalOf finds the streams that are terminals.
+func terminalOf(cmd sandbox.Command) *terminal {
+	t := &terminal{}
+	for i, stream := range [3]any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
+		f, ok := stream.(*os.File)
+		if !ok || f == nil {
+			continue
+		}
+		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err != nil {
+			continue
+		}
+		t.streams[i] = true
+		switch {
+		case i == 0:
+			t.in = f
+		case t.out == nil:
+			t.out = f
+		}
+	}
+	return t
+}
+
+// without is the command with the null device in place of a terminal: its end
+// of the container's own is put there inside.
+func (t *terminal) without(cmd sandbox.Command) sandbox.Command {
+	if t.streams[0] {
+		cmd.Stdin = nil
+	}
+	if t.streams[1] {
+		cmd.Stdout = nil
+	}
+	if t.streams[2] {
+		cmd.Stderr = nil
+	}
+	return cmd
+}
+
+// caller is the terminal whose size counts.
+func (t *terminal) caller() *os.File {
+	if t.in != nil {
+		return t.in
+	}
+	return t.out
+}
+
+func (t *terminal) size() (rows, columns uint16) {
+	if f := t.caller(); f != nil {
+		if s, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil {
+			return s.Row, s.Col
+		}
+	}
+	return 0, 0
+}
+
+// begin copies between the two terminals.
+func (t *terminal) begin(inner *os.File) {
+	t.inner = inner
+	t.resized = make(chan os.Signal, 1)
+	signal.Notify(t.resized, unix.SIGWINCH)
+	go func() {
+		for range t.resized {
+			if rows, columns := t.size(); rows > 0 {
+				_ = unix.IoctlSetWinsize(int(inner.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
+			}
+		}
+	}()
+	t.printing = make(chan struct{})
+	go func() {
+		defer close(t.printing)
+		t.print()
+	}()
+	if t.in == nil {
+		return
+	}
+	t.raw()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return // the command reads nothing from the terminal
+	}
+	t.wake = [2]*os.File{r, w}
+	t.done.Go(t.read)
+}
+
+// raw lets the keys through as they are, so that the terminal inside makes
+// signals of them. A background job must not touch the terminal's modes.
+func (t *terminal) raw() {
+	fd := int(t.in.Fd())
+	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	if err != nil || group != unix.Getpgrp() {
+		return
+	}
+	have, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err != nil {
+		return
+	}
+	raw := *have
+	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
+	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
+	raw.Oflag &^= unix.OPOST
+	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
+	if unix.IoctlSetTermios(fd, unix.TCSETS, &raw) == nil {
+		t.restore = have
+	}
+}
+
+// print copies what the command prints until its last end of the terminal is
+// closed. What is a terminal's output goes to the caller's terminal.
+func (t *terminal) print() {
+	to := t.out
+	if to == nil {
+		to = t.in // the echo of what is typed
+	}
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := t.inner.Read(buffer)
+		if n > 0 {
+			if _, werr := to.Write(buffer[:n]); werr != nil {
+				to = nil
+			}
+		}
+		if err != nil || to == nil {
+			return
+		}
+	}
+}
+
+func (t *terminal) read() {
+	buffer := make([]byte, 4<<10)
+	watched := []unix.PollFd{{Fd: int32(t.in.Fd()), Events: unix.POLLIN}, {Fd: int32(t.wake[0].Fd()), Events: unix.POLLIN}}
+	for {
+		if _, err := unix.Poll(watched, -1); err != nil && err != unix.EINTR {
+			return
+		}
+		if watched[1].Revents != 0 {
+			return
+		}
+		if watched[0].Revents == 0 {
+			continue
+		}
+		n, err := unix.Read(int(t.in.Fd()), buffer)
+		if n > 0 {
+			if _, err := t.inner.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil && err != unix.EINTR || n == 0 {
+			return
+		}
+	}
+}
+
+// close prints what is left and gives the caller's terminal back as it was.
+func (t *terminal) close() {
+	if t.inner == nil {
+		return
+	}
+	select {
+	case <-t.printing:
+	case <-time.After(time.Second): // a daemon that left the container's tree cannot exist; a stuck terminal can
+	}
+	if t.wake[1] != nil {
+		_ = t.wake[1].Close()
+		t.done.Wait()
+		_ = t.wake[0].Close()
+	}
+	if t.restore != nil {
+		_ = unix.IoctlSetTermios(int(t.in.Fd()), unix.TCSETS, t.restore)
+	}
+	signal.Stop(t.resized)
+	close(t.resized)
+	_ = t.inner.Close()
+}
