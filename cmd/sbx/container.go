@@ -17,7 +17,7 @@ var engines = [...]string{"docker", "podman"}
 // container settles which backend runs the command and, if it does so in a
 // container, in which.
 func (c *execCall) container(o *sbx.Options, file config.Config, over config.Overrides) error {
-	if err := c.engine(o, over.Runtime); err != nil {
+	if err := c.chooseEngine(o, over.Runtime); err != nil {
 		return err
 	}
 	f := file.Container
@@ -41,9 +41,9 @@ func (c *execCall) container(o *sbx.Options, file config.Config, over config.Ove
 	return err
 }
 
-// engine lets PEPE_SANDBOX_RUNTIME choose the engine where the file says that
+// chooseEngine lets PEPE_SANDBOX_RUNTIME choose the engine where the file says that
 // commands run in containers. --backend wins over it.
-func (c *execCall) engine(o *sbx.Options, runtime string) error {
+func (c *execCall) chooseEngine(o *sbx.Options, runtime string) error {
 	if runtime == "" || c.backend != "" || !slices.Contains(engines[:], o.Backend) {
 		return nil
 	}
