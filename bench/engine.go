@@ -40,7 +40,7 @@ func engine(w io.Writer, o options) error {
 	}
 	wrapper := o.bwrapLike(spots)
 	if _, err := o.other(execBwrap, wrapper); err == nil {
-		candidates = append(candidates, candidate{name: execBwrap, run: timed(execOf(append(wrapper, "/bin/true")...))})
+		candidates = append(candidates, candidate{name: execBwrap, run: timed(execOf(append(wrapper, "/bin/true")...)), foreign: true})
 	}
 	if o.sameFloor(spots) == nil {
 		words, err := o.floorArgs(spots)

@@ -157,7 +157,9 @@ func (o options) other(name string, wrapper []string) (candidate, error) {
 		first, _, _ := strings.Cut(strings.TrimSpace(string(said)), "\n")
 		return candidate{}, fmt.Errorf("%w: %s", err, first)
 	}
-	return o.candidate(name, argv...), nil
+	c := o.candidate(name, argv...)
+	c.foreign = argv[0] != o.sbx
+	return c, nil
 }
 
 // startUp measures the subcommands that start no child.

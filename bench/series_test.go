@@ -43,6 +43,25 @@ func TestInterleaveStopsAtAFailure(t *testing.T) {
 	}
 }
 
+// A tool that sbx is compared with may fail now and then, not always.
+func TestInterleaveCountsWhatOthersFail(t *testing.T) {
+	runs := 0
+	other := candidate{name: "other", foreign: true, run: func() (time.Duration, error) {
+		if runs++; runs == 6 {
+			return 0, errors.New("exit status 1")
+		}
+		return 5, nil
+	}}
+	all, err := interleave(8, []candidate{other})
+	if err != nil || all[0].failed != 1 || len(all[0].times) != 7 {
+		t.Errorf("got %+v, %v", all, err)
+	}
+	other.run = func() (time.Duration, error) { return 0, errors.New("exit status 1") }
+	if _, err := interleave(8, []candidate{other}); err == nil {
+		t.Error("a tool that always fails was measured")
+	}
+}
+
 func TestQuantiles(t *testing.T) {
 	s := series{times: []time.Duration{1, 2, 3, 4, 100}}
 	for share, want := range map[float64]time.Duration{0: 1, 0.5: 3, 1: 100} {
