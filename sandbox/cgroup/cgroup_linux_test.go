@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -82,7 +84,7 @@ func TestVersion2(t *testing.T) {
 	if x.read(at+"/memory.max") != "1073741824" || x.read(at + "/memory.swap.max")[:1] != "0" || x.read(at + "/pids.max")[:1] != "7" {
 		t.Error("limits are not set")
 	}
-	if err := g.Add(1234); err != nil || x.read(at+"/cgroup.procs") != "1234" {
+	if err := enter(g, 1234); err != nil || x.read(at+"/cgroup.procs") != "1234" {
 		t.Errorf("%v, entered %q", err, x.read(at+"/cgroup.procs"))
 	}
 	if g.Exhausted() || g.Crowded() || g.CPUTime() != 0 || !g.Has(Memory) || !g.Has(PIDs) || !g.Has(CPU) {
@@ -280,12 +282,60 @@ func deadPID(t *testing.T) int {
 func TestHere(t *testing.T) {
 	want := Want{MemoryBytes: 64 << 20, Processes: 50, CPU: true}
 	if got := (Host{}).Able(want); got != want {
-		if strings.Contains(os.Getenv("SBX_REQUIRE"), "cgroup") {
-			t.Fatalf("able to %+v only", got)
-		}
-		t.Skipf("able to %+v only", got)
+		require(t, fmt.Sprintf("able to %+v only", got))
 	}
-	g, err := Host{}.Make(want)
+	testReal(t, Host{}, want)
+}
+
+// The same under version 2 alone. Where version 1 has the other controllers, time
+// can be counted still.
+func TestHereVersion2(t *testing.T) {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := Host{self: t.TempDir()}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, all := range map[string]string{"mountinfo": string(text), "cgroup": string(own)} {
+		var kept string
+		for line := range strings.Lines(all) {
+			if name == "cgroup" || strings.Contains(line, " - cgroup2 ") {
+				kept += line
+			}
+		}
+		if err := os.WriteFile(h.self+"/"+name, []byte(kept), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := h.Able(Want{CPU: true}); got != (Want{CPU: true}) {
+		require(t, "no group of version 2 can be made")
+	}
+	testReal(t, h, Want{CPU: true})
+}
+
+// enter moves a process in by the doors.
+func enter(g *Group, pid int) error {
+	for _, fd := range g.Doors() {
+		if _, err := unix.Write(fd, []byte(strconv.Itoa(pid))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func require(t *testing.T, why string) {
+	t.Helper()
+	if strings.Contains(os.Getenv("SBX_REQUIRE"), "cgroup") {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}
+
+func testReal(t *testing.T, h Host, want Want) {
+	g, err := h.Make(want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,12 +344,17 @@ func TestHere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Add(p.Pid); err != nil {
+	if err := enter(g, p.Pid); err != nil {
 		t.Fatal(err)
 	}
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(p.Pid) + "/cgroup")
 	if n := strings.Count(string(text), filepath.Base(g.dirs[0].path)); n != len(g.dirs) {
 		t.Errorf("entered %d of %d groups:\n%s", n, len(g.dirs), text)
+	}
+	for end := time.Now().Add(10 * time.Second); g.CPUTime() < 10*time.Millisecond; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after 10 s of a loop the group has used %v", g.CPUTime())
+		}
 	}
 	dirs := g.dirs
 	ended := make(chan *os.ProcessState)
@@ -307,7 +362,7 @@ func TestHere(t *testing.T) {
 	if err := g.Close(); err != nil {
 		t.Error(err)
 	}
-	if s := <-ended; s.Sys().(interface{ Signaled() bool }).Signaled() == false {
+	if s := <-ended; !s.Sys().(syscall.WaitStatus).Signaled() {
 		t.Errorf("the process in the group ended by itself: %v", s)
 	}
 	for _, d := range dirs {

@@ -12,6 +12,7 @@ import (
 // tests build a tree of their own.
 type Host struct {
 	root string // stands before every path
+	self string // instead of /proc/self: where mountinfo and cgroup are read
 	// What a kernel does to a directory, where root is not one's.
 	mkdir, rmdir func(dir string) error
 }
@@ -78,9 +79,16 @@ func (h Host) places(wanted []Controller) ([]place, error) {
 	return list, nil
 }
 
+func (h Host) selfDir() string {
+	if h.self != "" {
+		return h.self
+	}
+	return h.root + "/proc/self"
+}
+
 // mounts reads /proc/self/mountinfo.
 func (h Host) mounts() []mounted {
-	text, _ := os.ReadFile(h.root + "/proc/self/mountinfo")
+	text, _ := os.ReadFile(h.selfDir() + "/mountinfo")
 	var list []mounted
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(line)
@@ -104,7 +112,7 @@ func unescape(s string) string {
 // ownGroups reads which group this process is in, by controller; "" is the one
 // of version 2.
 func (h Host) ownGroups() map[string]string {
-	text, _ := os.ReadFile(h.root + "/proc/self/cgroup")
+	text, _ := os.ReadFile(h.selfDir() + "/cgroup")
 	own := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		parts := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)

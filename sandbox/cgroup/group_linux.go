@@ -172,16 +172,6 @@ func (g *Group) Doors() []int {
 	return list
 }
 
-// Add moves a process into the group.
-func (g *Group) Add(pid int) error {
-	for _, d := range g.dirs {
-		if _, err := d.procs.WriteString(strconv.Itoa(pid)); err != nil {
-			return fmt.Errorf("enter control group: %w", err)
-		}
-	}
-	return nil
-}
-
 // Has says whether the group has a controller.
 func (g *Group) Has(c Controller) bool {
 	_, ok := g.with(c)

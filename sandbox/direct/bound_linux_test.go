@@ -41,7 +41,7 @@ func TestBound(t *testing.T) {
 		{"temp", sandbox.Limits{TempBytes: 1}, terms{full: true, able: none}, cgroup.Want{}, 0, false, nil},
 		{"temp, landlock", sandbox.Limits{TempBytes: 1}, terms{able: none}, cgroup.Want{}, 0, false, []sandbox.Control{sandbox.LimitTemp}},
 		{"disk", sandbox.Limits{DiskBytes: 1}, terms{full: true, root: true, able: all}, cgroup.Want{}, 0, false, []sandbox.Control{sandbox.LimitsExact}},
-		{"time, late", sandbox.Limits{CPUTime: time.Second}, terms{late: true, able: all}, cgroup.Want{CPU: true}, 0, false, []sandbox.Control{sandbox.LimitsExact}},
+		{"time, late", sandbox.Limits{CPUTime: time.Second}, terms{late: true, able: all}, cgroup.Want{}, 0, false, []sandbox.Control{sandbox.LimitsExact}},
 	} {
 		b, gaps := bound(tt.limits, tt.terms)
 		if b.group != tt.group || b.processes != tt.processes || b.crowd != tt.crowd {

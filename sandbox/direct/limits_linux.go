@@ -43,7 +43,7 @@ func bound(l sandbox.Limits, t terms) (bounds, []sandbox.Gap) {
 	if t.full && l.Processes > 0 {
 		want.Processes++ // process 1 is ours
 	}
-	if want != (cgroup.Want{}) {
+	if want != (cgroup.Want{}) && !t.late { // what enters late has left children outside
 		b.group = t.able(want)
 	}
 	if l.Processes > 0 && b.group.Processes == 0 && t.full && !t.root {
@@ -82,7 +82,7 @@ func (b bounds) inexact(t terms) (sandbox.Gap, bool) {
 	}
 	l := b.limits
 	if l.MemoryBytes > 0 && b.group.MemoryBytes == 0 {
-		miss("memory", "memory that no process shows as its own (anonymous files, System V segments)")
+		miss("memory", "memory that no process has open or mapped (System V segments, files on their way through a socket)")
 	}
 	if l.Processes > 0 && b.group.Processes == 0 {
 		miss("processes", "up to half as many processes again for a moment")

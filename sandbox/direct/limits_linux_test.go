@@ -30,6 +30,9 @@ held = [b"x" * (1 << 20) for _ in range(int(sys.argv[2]))]
 time.sleep(2)' "$@"`
 )
 
+// memoryChild is memoryBomb without exec.
+var memoryChild = strings.TrimPrefix(memoryBomb, "exec ")
+
 // bomb is the argv of a bomb with a marker.
 func bomb(text, m string, args ...string) []string {
 	return append([]string{"sh", "-c", text, "sh", m}, args...)
@@ -193,6 +196,28 @@ func testMemoryInFiles(r *room, groups bool) {
 	out, got := r.limited(groups, sandbox.Limits{MemoryBytes: limit}, "sh", "-c", "dd if=/dev/zero of=/dev/shm/x bs=1048576 count=30 2>/dev/null; echo done")
 	if got.Ending != sandbox.Exited || out != "done\n" {
 		t.Errorf("30 MiB in /dev/shm: %+v %q", got, out)
+	}
+}
+
+// Files in memory without a name are memory, whether they are mapped or not.
+func TestMemoryInNamelessFiles(t *testing.T) { eachHold(t, testMemoryInNamelessFiles) }
+
+func testMemoryInNamelessFiles(r *room, groups bool) {
+	t := r.T
+	python(t)
+	const limit = 96 << 20
+	write := `import os, time
+for i in range(%d):
+    f = os.memfd_create("x")
+    os.write(f, b"x" * (20 << 20))
+time.sleep(1)`
+	_, got := r.limited(groups, sandbox.Limits{MemoryBytes: limit}, "sh", "-c", `exec python3 -c "$1"`, "sh", fmt.Sprintf(write, 10))
+	if got.Ending != sandbox.OverMemory {
+		t.Errorf("200 MiB: %+v", got)
+	}
+	_, got = r.limited(groups, sandbox.Limits{MemoryBytes: limit}, "sh", "-c", `exec python3 -c "$1"`, "sh", fmt.Sprintf(write, 1))
+	if got.Ending != sandbox.Exited || got.ExitCode != 0 {
+		t.Errorf("20 MiB: %+v", got)
 	}
 }
 
@@ -387,6 +412,37 @@ type counter struct{ n int }
 func (c *counter) Write(b []byte) (int, error) { c.n += len(b); return len(b), nil }
 
 var _ io.Writer = (*counter)(nil)
+
+// As a library there is no supervisor: the run is a process group, or a pid
+// namespace. What a limit ends is all of it.
+func TestLimitsOfALibraryRun(t *testing.T) { eachTier(t, testLimitsOfALibraryRun) }
+
+func testLimitsOfALibraryRun(r *room) {
+	t := r.T
+	python(t)
+	r.profile.Accept = []sandbox.Control{sandbox.LimitProcesses, sandbox.LimitFileSize}
+	for _, tt := range []struct {
+		limits sandbox.Limits
+		text   string
+		want   sandbox.Ending
+	}{
+		{sandbox.Limits{MemoryBytes: 96 << 20}, "setsid " + memoryChild, sandbox.OverMemory},
+		{sandbox.Limits{CPUTime: 200 * time.Millisecond}, "(while :; do :; done) & while :; do :; done", sandbox.OverCPU},
+		{sandbox.Limits{DiskBytes: 8 << 20}, "while :; do dd if=/dev/zero of=f bs=65536 count=16; rm f; done", sandbox.OverDisk},
+		{sandbox.Limits{OutputBytes: 8 << 20, OutputKill: true}, "yes & yes >&2", sandbox.OverOutput},
+	} {
+		m := marker()
+		r.profile.Limits = tt.limits
+		var out, diag counter
+		got, err := r.confined().Run(context.Background(), sandbox.Command{
+			Argv: bomb("("+tt.text+") & sleep "+m, m, "300"), Env: r.env(), Stdout: &out, Stderr: &diag, Timeout: time.Minute,
+		})
+		if err != nil || got.Ending != tt.want || got.Limit != tt.want || got.ExitCode != 137 {
+			t.Errorf("%s: %+v, %v", tt.text, got, err)
+		}
+		eventually(t, "nothing is left", func() bool { return alive(t, m) == 0 })
+	}
+}
 
 // What is measured is said to be, and a limit is required when it is asked for.
 func TestLimitGaps(t *testing.T) { eachHold(t, testLimitGaps) }

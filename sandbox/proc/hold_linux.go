@@ -13,9 +13,6 @@ import (
 // are.
 func holdLate(j Job, pid int) error {
 	var err error
-	if j.Group != nil {
-		err = j.Group.Add(pid)
-	}
 	for _, r := range ResourceLimits(j.Limits) {
 		if err == nil {
 			err = unix.Prlimit(pid, r.Resource, &unix.Rlimit{Cur: r.Soft, Max: r.Hard}, nil)

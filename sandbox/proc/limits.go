@@ -13,8 +13,6 @@ type Group interface {
 	Reached() sandbox.Ending
 	// CPUTime is what the run has used; false when the group does not count.
 	CPUTime() (time.Duration, bool)
-	// Add moves a process into the group.
-	Add(pid int) error
 }
 
 // Temp is how full the file systems of one run are.

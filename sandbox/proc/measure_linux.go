@@ -4,19 +4,23 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
 )
 
 // measurement is what the processes of a run use at one moment.
 type measurement struct {
-	pids    []int
-	tasks   int           // processes and threads, process 1 of a pid namespace left out
-	cpu     time.Duration // with that of children that were waited for
-	anon    int64         // bytes of memory and swap that hold no file; what several share counts for each
-	shared  int64         // the same of shared memory and of files in memory
-	written int64         // bytes that went or will go to a disk
+	pids     []int
+	tasks    int           // processes and threads, process 1 of a pid namespace left out
+	cpu      time.Duration // with that of children that were waited for
+	anon     int64         // bytes of memory and swap that hold no file; what several share counts for each
+	shared   int64         // the same of shared memory and of files in memory
+	nameless int64         // files in memory that have no name (memfd_create(2)) and are open
+	written  int64         // bytes that went or will go to a disk
 }
 
 // member is a process of a run.
@@ -42,6 +46,7 @@ const (
 // meanwhile count nothing.
 func measure(all []member, l sandbox.Limits) measurement {
 	var m measurement
+	seen := map[uint64]bool{}
 	for _, p := range all {
 		fields := statOf(p.pid)
 		if fields == nil {
@@ -64,6 +69,7 @@ func measure(all []member, l sandbox.Limits) measurement {
 		if l.MemoryBytes > 0 {
 			anon, shared := memoryOf(p.pid)
 			m.anon, m.shared = m.anon+anon, m.shared+shared
+			m.nameless += namelessOf(p.pid, seen)
 		}
 	}
 	return m
@@ -72,10 +78,11 @@ func measure(all []member, l sandbox.Limits) measurement {
 // over says whether the processes hold more than limit, with inTemp bytes in
 // file systems of the run. Pages that several processes share after a fork are
 // counted once: that costs more to find out, so it is done only when the simple
-// sum is too large. Shared memory may lie in those file systems or not; the
-// larger of the two counts.
+// sum is too large. Shared memory may be the content of files or not; the larger
+// of the two counts.
 func (m measurement) over(limit, inTemp int64) bool {
-	if m.anon+max(m.shared, inTemp) <= limit {
+	inFiles := inTemp + m.nameless
+	if m.anon+max(m.shared, inFiles) <= limit {
 		return false
 	}
 	var anon, shared int64
@@ -87,7 +94,7 @@ func (m measurement) over(limit, inTemp int64) bool {
 		}
 		anon, shared = anon+(v[0]+v[1])<<10, shared+v[2]<<10
 	}
-	return anon+max(shared, inTemp) > limit
+	return anon+max(shared, inFiles) > limit
 }
 
 // memoryOf is what a process holds of memory and swap, in bytes, without files
@@ -95,6 +102,31 @@ func (m measurement) over(limit, inTemp int64) bool {
 func memoryOf(pid int) (anon, shared int64) {
 	v := valuesIn("/proc/"+strconv.Itoa(pid)+"/status", "RssAnon:", "VmSwap:", "RssShmem:")
 	return (v[0] + v[1]) << 10, v[2] << 10
+}
+
+// namelessOf is what lies in the nameless files in memory that a process has
+// open, without those seen at another one.
+func namelessOf(pid int, seen map[uint64]bool) int64 {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	f, err := os.Open(dir)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(-1)
+	var total int64
+	for _, name := range names {
+		to, err := os.Readlink(dir + "/" + name)
+		if err != nil || !strings.HasPrefix(to, "/memfd:") {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Stat(dir+"/"+name, &st) == nil && !seen[st.Ino] {
+			seen[st.Ino] = true
+			total += st.Blocks * 512
+		}
+	}
+	return total
 }
 
 // writtenBy counts what a process and the children that it waited for wrote to
