@@ -167,6 +167,7 @@ func (r Result) withoutWords() Result {
 	if r.Error != "" {
 		r.Error = r.plainError
 	}
+	r.Hints = nil // advice about the command, in its words
 	return r
 }
 

@@ -186,3 +186,66 @@ func samples() map[reflect.Type]any {
 		reflect.TypeFor[changes.Kind]():   changes.Created,
 	}
 }
+
+// A line of the audit file holds no words of the command. A new field is in none
+// until somebody has thought about it, and written it down here.
+func TestAuditLineIsReviewed(t *testing.T) {
+	var result sbx.Result
+	fill(reflect.ValueOf(&result).Elem())
+	path := filepath.Join(t.TempDir(), "audit")
+	if err := sbx.Audit(path, result); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate("result", text); err != nil {
+		t.Error(err)
+	}
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]bool{}
+	gatherTexts("", value, texts)
+	for _, known := range auditTexts {
+		delete(texts, known)
+	}
+	for at := range texts {
+		t.Errorf("%s stands in the audit file: can it hold words of a command, values or output? If not, it belongs in auditTexts, else Result.withoutWords has to take it out", at)
+	}
+}
+
+// auditTexts are the fields of an audit line with a text that is not of sbx's own
+// choice, and why they may stand there.
+var auditTexts = []string{
+	"backend", "tier", "backend_version", "sbx_version", "network", "network_why", "guard", "audit_error", // of sbx or of its caller
+	"enforced", "required", "gaps.control", "gaps.why", "gaps.fix", "unenforced", // of the backend
+	"workspace", "followed", "violations.path", "identity.name", "identity.home", "identity.why", // where it ran and as whom
+	"tags", "violations.rule", "violations.reason", "violations.instead", // of the tables
+	"programs", "removed_env", // names
+	// What it did, as far as it was watched: files and hosts are what an audit is for.
+	"denials.operation", "denials.path", "denials.to", "denials.host", "denials.call", "denials.layer", "denials.rule", "denials.allow",
+	"hosts.host", "network_error", "changes.roots",
+	"trust.findings.path", "trust.findings.to", "trust.findings.kind", "trust.findings.change", "trust.findings.why", "trust.scan_incomplete",
+	"allowed_by_configuration.rule", "allowed_by_configuration.path", "allowed_by_configuration.argv", "allowed_by_configuration.reason", // of the owner
+}
+
+// gatherTexts lists where a value holds the text of fill.
+func gatherTexts(at string, value any, found map[string]bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, field := range v {
+			gatherTexts(strings.TrimPrefix(at+"."+name, "."), field, found)
+		}
+	case []any:
+		for _, item := range v {
+			gatherTexts(at, item, found)
+		}
+	case string:
+		if v == "x" {
+			found[at] = true
+		}
+	}
+}
