@@ -192,6 +192,7 @@ func samples() map[reflect.Type]any {
 func TestAuditLineIsReviewed(t *testing.T) {
 	var result sbx.Result
 	fill(reflect.ValueOf(&result).Elem())
+	result.Limit = sandbox.OverTemp
 	path := filepath.Join(t.TempDir(), "audit")
 	if err := sbx.Audit(path, result); err != nil {
 		t.Fatal(err)
