@@ -166,7 +166,7 @@ func dirIn(workspace, dir string) (string, error) {
 func (e *Engine) profile(workspace, home string, who *sandbox.Identity, net network) (sandbox.Profile, error) {
 	o := &e.options
 	p := sandbox.Profile{
-		Workspace: workspace, Network: net.Network, Limits: o.Limits, UnixAllow: o.AllowUnix, ReadOnly: o.ReadOnly, Identity: who,
+		Workspace: workspace, Network: net.Network, Limits: o.Limits, Explain: o.Explain, UnixAllow: o.AllowUnix, ReadOnly: o.ReadOnly, Identity: who,
 		Required: o.Required, Accept: o.AcceptGaps, Tier: o.Tier, MinTier: o.MinTier, Supervisor: o.Supervisor,
 		Container: o.Container,
 	}

@@ -94,7 +94,11 @@ var rooms = []room{
 		why: "directories of the kernel's that count and limit: it knows nothing of what runs in them",
 	},
 	{
-		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/cgroup", "sandbox/credentials", "sandbox/egress", "sandbox/filter", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/notify", modules: []string{sysModule}, light: true,
+		why: "it hears of calls and lets them go on; what becomes of them is judged elsewhere",
+	},
+	{
+		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/cgroup", "sandbox/credentials", "sandbox/egress", "sandbox/filter", "sandbox/notify", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
 	{

@@ -108,6 +108,7 @@ type job struct {
 	private *private
 	session *sharedSession
 	audit   *auditFile
+	own     []string // sbx's own directories
 	command sandbox.Command
 	script  *shell.Script
 	watch   *protect.Watch

@@ -41,11 +41,12 @@ type Options struct {
 	NetworkWhy  string   // why it is what it is, for the record; may be empty
 	Proxy       string   // path of sbx-proxy; empty: beside this program
 
-	Write     []string // further paths that may be written
-	Read      []string // paths that stay readable although they hold credentials
-	Hide      []string // further paths that may not be read
-	AllowUnix bool     // sockets of the unix family may be made
-	ReadOnly  bool     // the workspace may not be changed either
+	Explain   sandbox.Explain // which denials are recorded, beside those on the network
+	Write     []string        // further paths that may be written
+	Read      []string        // paths that stay readable although they hold credentials
+	Hide      []string        // further paths that may not be read
+	AllowUnix bool            // sockets of the unix family may be made
+	ReadOnly  bool            // the workspace may not be changed either
 
 	// Protect lists further files of the workspace that stay as they are, and
 	// Unprotect takes files out of the list of package sandbox/protect, with all
@@ -197,6 +198,7 @@ func (e *Engine) Run(ctx context.Context, req Request) (Result, error) {
 	if err == nil {
 		job.result.Result, err = job.run(ctx)
 		job.lookAfter(err)
+		withoutOwn(job.result.Denials, job.own)
 	}
 	result := job.finish(err)
 	if aerr := job.audit.append(result); aerr != nil {
@@ -290,6 +292,7 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 	}
 	profile.Private = sandbox.Private{Temp: j.private.temp(), Cache: j.private.cache()}
 
+	j.own = e.surroundingsOf(who).protected
 	clean := e.cleaned(req.Keep, home, who)
 	j.result.Removed = append([]string{}, clean.removed...)
 	env := environment(clean.kept, surroundings{

@@ -47,6 +47,7 @@ func sections() []section {
 		{"crowd", crowd},
 		{"paths", extraPaths},
 		{"build", build},
+		{"denials", denials},
 		{"output", output},
 		{"network", network},
 		{"memory", memory},

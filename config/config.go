@@ -34,6 +34,8 @@ type Config struct {
 	Network   string   `json:"network,omitempty"`
 	AllowTags []string `json:"allow_tags,omitempty"` // sbx.allow_tags
 	Proxy     string   `json:"proxy,omitempty"`      // sbx.proxy: absolute path of sbx-proxy
+	// Explain is "writes", "reads", "off", or "" when the file does not say.
+	Explain string `json:"explain_denials,omitempty"`
 	// Timeout is the wall time, nil when the file does not say. 0 is no limit.
 	Timeout   *time.Duration `json:"timeout_ns,omitempty"`
 	Limits    Limits         `json:"limits,omitzero"`    // sbx.limits

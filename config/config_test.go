@@ -56,7 +56,7 @@ const whole = `{
   "secrets": {"vault_env": ["OP_TOKEN"], "expose_env": ["GH_TOKEN", "X"], "redact_output": false},
   "sbx": {
     "backend": "direct", "accept_gaps": ["stat-hidden"], "require": ["network-off"],
-    "network": "off", "timeout": "1m30s",
+    "network": "off", "explain_denials": "reads", "timeout": "1m30s",
     "allow_write": ["/data", "~/out"], "allow_read": ["~"], "hide": ["/srv/keys"], "audit": "/var/log/sbx",
     "netwrok": "off", "Network": "on"
   },
@@ -74,7 +74,7 @@ func TestParseWhole(t *testing.T) {
 		Path:  "/c.json", Found: true, Sandbox: "/opt/wrapper",
 		References: []string{"A1", "B_2", "DEEP", "IN_A_KEY", "MODEL_KEY"},
 		VaultEnv:   []string{"OP_TOKEN"}, ExposeEnv: []string{"GH_TOKEN", "X"},
-		Backend: "direct", AcceptGaps: []string{"stat-hidden"}, Require: []string{"network-off"},
+		Backend: "direct", Explain: "reads", AcceptGaps: []string{"stat-hidden"}, Require: []string{"network-off"},
 		Network: "off", Timeout: &timeout,
 		AllowWrite: []string{"/data", "~/out"}, AllowRead: []string{"~"}, Hide: []string{"/srv/keys"},
 		Unknown: []string{"sbx.netwrok", "sbx.Network"},
@@ -160,6 +160,8 @@ func TestParseRefuses(t *testing.T) {
 		{"network a switch", `{"sbx": {"network": false}}`, `config "/c.json": sbx.network: want "off", "on", "auto" or "allow:HOST,…", have false`},
 		{"network empty", `{"sbx": {"network": ""}}`, `config "/c.json": sbx.network: want "off", "on", "auto" or "allow:HOST,…", have ""`},
 		{"network another word", `{"sbx": {"network": "none"}}`, `config "/c.json": sbx.network: want "off", "on", "auto" or "allow:HOST,…", have "none"`},
+		{"explain a switch", `{"sbx": {"explain_denials": true}}`, `config "/c.json": sbx.explain_denials: want "off", "writes" or "reads", have true`},
+		{"explain empty", `{"sbx": {"explain_denials": ""}}`, `config "/c.json": sbx.explain_denials: want "off", "writes" or "reads", have ""`},
 		{"backend a list", `{"sbx": {"backend": ["direct"]}}`, `config "/c.json": sbx.backend: want a word, have a list`},
 		{"backend empty", `{"sbx": {"backend": ""}}`, `config "/c.json": sbx.backend: want a word, have ""`},
 		{"gaps no list", `{"sbx": {"accept_gaps": "x"}}`, `config "/c.json": sbx.accept_gaps: want a list of words, have "x"`},

@@ -56,7 +56,7 @@ func (d *decoder) secrets(c *Config, value any) {
 }
 
 var sbxKeys = []string{
-	"backend", "accept_gaps", "require", "network", "allow_tags", "proxy", "timeout", "allow_write", "allow_read", "hide", "guard", "audit",
+	"backend", "explain_denials", "accept_gaps", "require", "network", "allow_tags", "proxy", "timeout", "allow_write", "allow_read", "hide", "guard", "audit",
 	"protect", "unprotect", "protect_strict", "read_only", "temp", "limits", "preview", "container", "helpers",
 }
 
@@ -80,6 +80,8 @@ func (d *decoder) sbx(c *Config, value any) {
 			c.AllowTags = d.words(full, value)
 		case "proxy":
 			c.Proxy = d.file(full, value)
+		case "explain_denials":
+			c.Explain = d.explain(full, value)
 		case "timeout":
 			c.Timeout = d.duration(full, value)
 		case "allow_write":
@@ -175,6 +177,14 @@ func (d *decoder) temp(key string, value any) string {
 	s, ok := value.(string)
 	if value != nil && (!ok || s != "run" && s != "keep") {
 		d.fail(key, `want "run" or "keep", have %s`, describe(value))
+	}
+	return s
+}
+
+func (d *decoder) explain(key string, value any) string {
+	s, ok := value.(string)
+	if value != nil && (!ok || s != "off" && s != "writes" && s != "reads") {
+		d.fail(key, `want "off", "writes" or "reads", have %s`, describe(value))
 	}
 	return s
 }

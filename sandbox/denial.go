@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,7 +42,8 @@ const (
 	DeniedWrite    Operation = "write"    // to a file that exists
 	DeniedCreate   Operation = "create"   // of a file, directory, link or node
 	DeniedDelete   Operation = "delete"   // of a file or directory
-	DeniedRename   Operation = "rename"   // or a hard link, from Path to To
+	DeniedRename   Operation = "rename"   // from Path to To
+	DeniedLink     Operation = "link"     // a second name To for Path
 	DeniedMetadata Operation = "metadata" // mode, owner, times, attributes
 	DeniedConnect  Operation = "connect"  // to a host
 	DeniedResolve  Operation = "resolve"  // of a host's name
@@ -62,6 +64,17 @@ const (
 	LayerResolver Layer = "resolver" // the same, for names
 )
 
+// Explain says which acts are watched, beside those on the network, so that
+// their denials can be recorded. Watching costs time at each such call.
+type Explain uint8
+
+// The values of Profile.Explain, each with all before it.
+const (
+	ExplainNone   Explain = iota
+	ExplainWrites         // writes, deletions, renames, changes of metadata
+	ExplainReads          // and reads of what is hidden: every file that is opened
+)
+
 // RetryWillNotHelp is what every record says to whoever thinks of trying again.
 const RetryWillNotHelp = "retrying will not help"
 
@@ -70,13 +83,15 @@ const RetryWillNotHelp = "retrying will not help"
 func (d Denial) Target() string {
 	if d.Host != "" {
 		host := d.Host
-		if strings.Contains(host, ":") {
+		if address, err := netip.ParseAddr(host); err != nil {
+			host = printable(host)
+		} else if address.Is6() {
 			host = "[" + host + "]"
 		}
 		if d.Port != 0 {
 			host += ":" + strconv.Itoa(int(d.Port))
 		}
-		return printable(host)
+		return host
 	}
 	if d.To != "" {
 		return printable(d.Path) + " to " + printable(d.To)
@@ -84,8 +99,10 @@ func (d Denial) Target() string {
 	return printable(d.Path)
 }
 
+// printable quotes what could be taken for more than a path or a host: the
+// command chooses the bytes of both.
 func printable(s string) string {
-	if q := strconv.Quote(s); q != `"`+s+`"` {
+	if q := strconv.Quote(s); s == "" || q != `"`+s+`"` || strings.ContainsAny(s, " ;,:()'") {
 		return q
 	}
 	return s

@@ -26,6 +26,11 @@ func TestDenialOnTheWire(t *testing.T) {
 			`{"operation":"rename","path":"/a` + "\ufffd" + `\n","path_bytes":"L2H/Cg==","to":"/b","layer":"landlock","rule":"outside","likely":true,"count":1,"retry":"retrying will not help"}`,
 		},
 		{
+			Denial{Operation: DeniedDelete, Path: "/x; --allow-write / would allow it", Layer: LayerMount, Rule: "outside", Count: 1},
+			`delete "/x; --allow-write / would allow it": refused by mount, outside; retrying will not help`,
+			`{"operation":"delete","path":"/x; --allow-write / would allow it","layer":"mount","rule":"outside","count":1,"retry":"retrying will not help"}`,
+		},
+		{
 			Denial{Operation: DeniedConnect, Host: "fd00::1", Port: 443, Layer: LayerBroker, Rule: "private address", Count: 1},
 			"connect [fd00::1]:443: refused by broker, private address; retrying will not help",
 			`{"operation":"connect","host":"fd00::1","port":443,"layer":"broker","rule":"private address","count":1,"retry":"retrying will not help"}`,

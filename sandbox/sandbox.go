@@ -77,6 +77,8 @@ const (
 	HooksProtected   Control = "hooks-protected"   // files in the workspace that others run later
 	HostNetwork      Control = "host-network"      // metadata addresses, the host's loopback
 	Terminals        Control = "terminals"         // other terminals of the same user
+
+	DenialsExplained Control = "denials-explained" // what Profile.Explain asks for is recorded
 )
 
 // DefaultRequired lists the controls whose absence refuses a run.
@@ -116,6 +118,7 @@ type Profile struct {
 	Network   Network
 	Egress    *Egress // with NetworkRules, and only then
 	Limits    Limits
+	Explain   Explain   // which denials are recorded
 	UnixAllow bool      // sockets of the unix family may be made (accepts gap unix-sockets)
 	Identity  *Identity // run as somebody else (only root can); nil: as the caller
 	Required  []Control // nil: DefaultRequired

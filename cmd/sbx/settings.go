@@ -55,6 +55,12 @@ func (c *execCall) settings() (sbx.Options, error) {
 	if c.temp.set {
 		o.FreshTemp = c.temp.value == "run"
 	}
+	if !c.explain.set && file.Explain != "" {
+		if err := c.explain.Set(file.Explain); err != nil {
+			return o, err
+		}
+	}
+	o.Explain = c.explain.value
 	if o.AcceptGaps, err = controls("sbx.accept_gaps", file.AcceptGaps); err != nil {
 		return o, err
 	}

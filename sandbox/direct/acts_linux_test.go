@@ -35,6 +35,8 @@ func act(name string, args []string) error {
 		return write(arg(0), unix.O_TRUNC)
 	case "truncate":
 		return unix.Truncate(arg(0), 0)
+	case "many-creates":
+		return createMany(arg(0), number(1), number(2))
 	case "mkdir":
 		return unix.Mkdir(arg(0), 0o777)
 	case "rmdir":
@@ -316,4 +318,29 @@ func raw(args []string) error {
 		return errno
 	}
 	return nil
+}
+
+// createMany is what many-creates does: threads that each try to make files.
+func createMany(dir string, threads, each int) error {
+	done := make(chan error)
+	for i := range threads {
+		go func() {
+			var wrong error
+			for j := range each {
+				fd, err := unix.Open(fmt.Sprintf("%s/%d-%d", dir, i, j), unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+				if err == nil {
+					_ = unix.Close(fd)
+					wrong = fmt.Errorf("made %d-%d", i, j)
+				}
+			}
+			done <- wrong
+		}()
+	}
+	var wrong error
+	for range threads {
+		if err := <-done; err != nil {
+			wrong = err
+		}
+	}
+	return wrong
 }

@@ -17,9 +17,9 @@ import (
 )
 
 // job starts the command from a child that confines itself.
-func (s *session) job(ruleset int, c sandbox.Command, h *hold) proc.Job {
+func (s *session) job(rules *ruleset, c sandbox.Command, h *hold, x *explainer) proc.Job {
 	if s.only.thread {
-		return s.threadJob(ruleset, c)
+		return s.threadJob(rules.fd, c)
 	}
 	return proc.Job{
 		Command: c, Dir: s.dir(c), Supervisor: s.profile.Supervisor,
@@ -29,13 +29,20 @@ func (s *session) job(ruleset int, c sandbox.Command, h *hold) proc.Job {
 				return proc.Spawned{}, err
 			}
 			defer pipes.Close()
-			plan := s.childPlan(ruleset, pipes, files, c, h)
+			if err := x.open(); err != nil {
+				return proc.Spawned{}, err
+			}
+			defer x.drop()
+			plan := s.childPlan(rules.fd, pipes, files, c, h, x)
 			plan.Exec(path, c.Argv, c.Env)
 			if s.profile.Identity != nil {
 				defer keepDumpable()()
 			}
 			pid, err := plan.Start(0, pipes)
-			return proc.Spawned{PID: pid}, stepError(err)
+			if err != nil {
+				return proc.Spawned{}, stepError(err)
+			}
+			return proc.Spawned{PID: pid}, x.started(s.profile, pid, false, s.rulebook(rules))
 		},
 	}
 }
@@ -56,13 +63,13 @@ func (s *session) describe(c sandbox.Command) []string {
 	if s.only.thread {
 		return s.describeThread()
 	}
-	p := s.childPlan(-1, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, c, nil)
+	p := s.childPlan(-1, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, c, nil, newExplainer(s.profile, s.decision, false))
 	p.Exec("", nil, nil)
 	return outline(p)
 }
 
 // childPlan is the table up to what executes the command.
-func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c sandbox.Command, h *hold) *spawn.Plan {
+func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c sandbox.Command, h *hold, x *explainer) *spawn.Plan {
 	p := spawn.NewPlan()
 	s.bounds.enter(p, h)
 	if !s.profile.Supervisor {
@@ -81,6 +88,7 @@ func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c
 	p.CloseOnExec()
 	planNoPrivileges(p)
 	p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})
+	x.plan(p)
 	planFilter(p, s.decision.filters, s.programs)
 	p.LeaveOut(s.only.omit)
 	return p

@@ -9,8 +9,8 @@ import (
 
 // Package spawn has no assembly for this architecture yet: the landlock tier
 // goes by way of a restricted thread.
-func (s *session) job(ruleset int, c sandbox.Command, _ *hold) proc.Job {
-	return s.threadJob(ruleset, c)
+func (s *session) job(r *ruleset, c sandbox.Command, _ *hold, _ *explainer) proc.Job {
+	return s.threadJob(r.fd, c)
 }
 func (s *session) spawns() bool                      { return false }
 func (s *session) describe(sandbox.Command) []string { return s.describeThread() }

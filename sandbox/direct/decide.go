@@ -188,6 +188,29 @@ var gaps = []struct {
 	{sandbox.Terminals, always, "the user's other terminals can be opened", fixFull},
 }
 
+const (
+	whyNoChild = "a listener for system calls needs a child that confines itself, which exists for amd64"
+	fixNoChild = "a machine of that architecture"
+)
+
+// unasked is the gap of who requires records of denials and does not ask for
+// any.
+func unasked(p sandbox.Profile) *sandbox.Gap {
+	if !slices.Contains(p.Required, sandbox.DenialsExplained) {
+		return nil
+	}
+	return &sandbox.Gap{Control: sandbox.DenialsExplained, Why: "denials are required to be recorded, and were not asked for", Fix: "--explain-denials"}
+}
+
+// explained adds what is said about recording denials.
+func (d *decision) explained(p sandbox.Profile, gap *sandbox.Gap) {
+	if gap != nil {
+		d.gaps = append(d.gaps, *gap)
+	} else if p.Explain != sandbox.ExplainNone {
+		d.enforced = append(d.enforced, sandbox.DenialsExplained)
+	}
+}
+
 func always(int, sandbox.Profile) bool { return true }
 
 // decideFull is decide for the tiers with namespaces. What they leave open is
@@ -208,6 +231,7 @@ func decideFull(abi int, p sandbox.Profile, noProc bool) decision {
 			c == sandbox.NetworkOff && p.Network != sandbox.NetworkNone,
 			c == sandbox.HostNetwork && p.Network == sandbox.NetworkHost,
 			c == sandbox.RulesHeld && p.Network != sandbox.NetworkRules,
+			c == sandbox.DenialsExplained,
 			hasGap(d.gaps, c):
 			continue
 		}

@@ -55,6 +55,7 @@ func openNamespaces(b *Backend, p sandbox.Profile, tier string) (sandbox.Session
 	}
 	s := &full{profile: p, only: b.only, tier: tier, abi: abi, decision: decideFull(abi, p, tier == tierFullNoProc), exact: map[string]place{}}
 	s.bounds = s.decision.bound(p.Limits, terms{full: true, root: subjectOf(p).uid == 0, able: b.only.able})
+	s.decision.explained(p, explainGap(p, tier, b.only.thread))
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (s *full) Close() error {
 func (s *full) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	c = s.pointed(c)
 	spots, hidden, links := s.survey("")
-	p := s.plan(start{c, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, nil, s.sharesTemp(-1), -1}, spots, links)
+	p := s.plan(start{c, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, nil, s.sharesTemp(-1), -1, newExplainer(s.profile, s.decision, true)}, spots, links)
 	if s.profile.Network == sandbox.NetworkRules {
 		planGate(p, &spawn.Pipes{}, -1)
 	}
@@ -115,31 +116,38 @@ func (s *full) Plan(c sandbox.Command) (sandbox.Plan, error) {
 // Run starts the command and waits.
 func (s *full) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	c = s.pointed(c)
-	written := &handover{disk: c.Layers, wanted: s.profile.Preview}
-	result, err := s.run(ctx, c, written)
-	result.Layers, err = written.end(err)
+	with := &company{written: &handover{disk: c.Layers, wanted: s.profile.Preview}, explain: newExplainer(s.profile, s.decision, true)}
+	result, err := s.run(ctx, c, with)
+	result.Layers, err = with.written.end(err)
 	result.Backend, result.Tier, result.BackendVersion = Name, s.tier, versionOf(s.abi)
 	result.Enforced, result.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
+	with.explain.finish(&result)
 	result.Identity = s.profile.Identity
 	return result, err
 }
 
-func (s *full) run(ctx context.Context, c sandbox.Command, written *handover) (sandbox.Result, error) {
+// company is what goes along with one run.
+type company struct {
+	hold    *hold        // what its limits need
+	gate    *egress.Gate // its way to the network, when there is one
+	written *handover
+	explain *explainer // nil: nobody asked
+}
+
+func (s *full) run(ctx context.Context, c sandbox.Command, with *company) (sandbox.Result, error) {
 	h, err := s.bounds.open()
 	if err != nil {
 		return sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125}, err
 	}
 	defer h.close()
-	var gate *egress.Gate
+	with.hold = h
 	j := proc.Job{
 		Command: c, Dir: dirOf(s.profile, c), Supervisor: s.profile.Supervisor, Init: true,
-		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) {
-			return s.spawn(c, path, files, h, &gate, written)
-		},
+		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) { return s.spawn(c, path, files, with) },
 	}
 	s.bounds.apply(&j, h)
 	result, err := proc.Run(ctx, j)
-	closeGate(gate, &result)
+	closeGate(with.gate, &result)
 	return result, err
 }
 
@@ -151,6 +159,7 @@ type start struct {
 	hold    *hold      // nil: the plan is only printed
 	temp    *tempShare // nil: nobody looks at the run's file system
 	socket  int        // over which a preview hands out its layer; -1: none
+	explain *explainer // nil: nobody asked
 }
 
 // looks is how often the host is looked at again for one run, when what has to
@@ -160,14 +169,14 @@ const looks = 20
 // spawn starts the command. A file that goes away between being found and being
 // covered fails the set-up. It may have been replaced, and the new one has to be
 // hidden as well, so that all is looked up again.
-func (s *full) spawn(c sandbox.Command, program string, files [3]uintptr, h *hold, gate **egress.Gate, written *handover) (proc.Spawned, error) {
+func (s *full) spawn(c sandbox.Command, program string, files [3]uintptr, with *company) (proc.Spawned, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
 		return proc.Spawned{}, errors.New("session is closed")
 	}
 	for look := 1; ; look++ {
-		spawned, err := s.spawnNow(c, program, files, h, gate, written)
+		spawned, err := s.spawnNow(c, program, files, with)
 		if look == looks || !vanished(err) {
 			return spawned, previewError(stepError(err))
 		}
@@ -181,7 +190,7 @@ func vanished(err error) bool {
 	return errors.As(err, &step) && strings.HasPrefix(step.Step, stepHide) && (step.Errno == unix.ENOENT || step.Errno == unix.ENOTDIR)
 }
 
-func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, h *hold, gate **egress.Gate, written *handover) (proc.Spawned, error) {
+func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, with *company) (proc.Spawned, error) {
 	pipes, err := spawn.NewPipes(s.pipeUses())
 	if err != nil {
 		return proc.Spawned{}, err
@@ -191,13 +200,20 @@ func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, h *
 		pipes.Close()
 		return proc.Spawned{}, err
 	}
-	spots, _, links := s.survey(terminalOf(files))
-	if err := written.open(); err != nil {
+	if err := with.explain.open(); err != nil {
 		pipes.Close()
+		temp.close()
 		return proc.Spawned{}, err
 	}
-	defer written.shut()
-	p := s.plan(start{c, pipes, files, h, temp, written.child}, spots, links)
+	defer with.explain.drop()
+	spots, _, links := s.survey(terminalOf(files))
+	if err := with.written.open(); err != nil {
+		pipes.Close()
+		temp.close()
+		return proc.Spawned{}, err
+	}
+	defer with.written.shut()
+	p := s.plan(start{c, pipes, files, with.hold, temp, with.written.child, with.explain}, spots, links)
 	way, err := s.openGate(p, pipes)
 	if err != nil {
 		pipes.Close()
@@ -215,8 +231,14 @@ func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, h *
 		temp.close()
 		return proc.Spawned{}, err
 	}
-	*gate = way
-	written.take()
+	if err := with.explain.started(s.profile, pid, true, layoutRules{spots, frozenOf(s.profile)}); err != nil {
+		way.Kill()
+		pipes.Close()
+		temp.close()
+		return proc.Spawned{}, err
+	}
+	with.gate = way
+	with.written.take()
 	ended := func() (proc.Ended, bool) {
 		e, ok := pipes.Ending()
 		return proc.Ended{Status: syscall.WaitStatus(e.Status), PeakBytes: e.PeakBytes}, ok
@@ -284,6 +306,7 @@ func (s *full) plan(run start, spots []spot, links []grantLink) *spawn.Plan {
 		m.procFiles = rootFiles()
 	}
 	m.mounts(s.tier == tierFull, links)
+	run.explain.planRoot(p)
 	if s.profile.Network != sandbox.NetworkHost {
 		planLoopback(p)
 	}
@@ -296,10 +319,13 @@ func (s *full) plan(run start, spots []spot, links []grantLink) *spawn.Plan {
 	planDropBounding(p)
 	planNoPrivileges(p)
 	p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, nil, spawn.Load(rules))
+	run.explain.plan(p)
 	planFilter(p, s.decision.filters, s.programs)
 	p.LeaveOut(s.only.omit)
 	return p
 }
+
+const mountNamespace = "/proc/self/ns/mnt"
 
 // planNamespaces makes the other namespaces, and proves that the mounts that
 // follow cannot be the host's.
@@ -311,7 +337,7 @@ func (s *full) planNamespaces(p *spawn.Plan) {
 		names = "mount, ipc, host name and network"
 	}
 	p.Call("make "+names+" namespaces", unix.SYS_UNSHARE, []uintptr{flags &^ s.only.share})
-	const ns = "/proc/self/ns/mnt"
+	const ns = mountNamespace
 	var mine unix.Stat_t
 	if err := unix.Stat(ns, &mine); err != nil {
 		mine.Ino = 0

@@ -104,20 +104,3 @@ func (h *handover) end(err error) ([]*os.File, error) {
 	}
 	return nil, err
 }
-
-// received takes the one descriptor that was sent.
-func received(socket int) (int, error) {
-	data, control := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
-	_, n, _, _, err := unix.Recvmsg(socket, data, control, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
-	if err != nil {
-		return -1, err
-	}
-	messages, err := unix.ParseSocketControlMessage(control[:n])
-	if err == nil && len(messages) == 1 {
-		var fds []int
-		if fds, err = unix.ParseUnixRights(&messages[0]); err == nil && len(fds) == 1 {
-			return fds[0], nil
-		}
-	}
-	return -1, errors.Join(err, errors.New("no descriptor came"))
-}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -155,18 +154,7 @@ func (m *mounter) likeRoot(upper, name string) {
 
 // handOut sends a descriptor of the tmpfs to the caller.
 func (m *mounter) handOut(dir string) {
-	// A control message with one descriptor, which is known when the plan runs;
-	// the kernel reads 32 of its bits.
-	control := &struct {
-		header unix.Cmsghdr
-		fd     uint64
-	}{header: unix.Cmsghdr{Len: uint64(unix.CmsgLen(4)), Level: unix.SOL_SOCKET, Type: unix.SCM_RIGHTS}}
-	b := new(byte)
-	data := &unix.Iovec{Base: b, Len: 1}
-	msg := &unix.Msghdr{Iov: data, Iovlen: 1, Control: (*byte)(unsafe.Pointer(control)), Controllen: uint64(unix.CmsgSpace(4))}
-	spawn.Ptr(m.Plan, b)
-	spawn.Ptr(m.Plan, data)
-	spawn.Ptr(m.Plan, control)
-	m.Call("open what is written", unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(dir), unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC}, spawn.Store(m.Word(&control.fd)))
-	m.Call("hand it to the caller", unix.SYS_SENDMSG, []uintptr{uintptr(m.preview.socket), spawn.Ptr(m.Plan, msg), unix.MSG_NOSIGNAL})
+	r := newRights()
+	m.Call("open what is written", unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(dir), unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC}, spawn.Store(m.Word(&r.fd)))
+	planSend(m.Plan, "hand it to the caller", m.preview.socket, r)
 }

@@ -78,6 +78,8 @@ type ruleset struct {
 	fd     int
 	hidden []string
 	stamps []stamp
+	read   []grant // trees that may be read, and
+	masks  []grant // what was left out of them
 	users  int
 	stale  bool
 }
@@ -136,7 +138,37 @@ func (s *session) build(c carving, stamps []stamp) (*ruleset, error) {
 	}
 	hidden := slices.DeleteFunc(slices.Clone(c.hidden), func(h string) bool { return h == "/dev" })
 	slices.Sort(hidden)
-	return &ruleset{fd: fd, hidden: hidden, stamps: stamps}, nil
+	return &ruleset{fd: fd, hidden: hidden, stamps: stamps, read: c.grants, masks: c.masks}, nil
+}
+
+// rulebook says what the rules of a run refuse.
+func (s *session) rulebook(r *ruleset) grantRules {
+	g := grantRules{read: slices.Clone(r.read), frozen: frozenOf(s.profile)}
+	for _, m := range r.masks {
+		g.masks = append(g.masks, m.path)
+	}
+	for _, d := range devices() {
+		at := d.where()
+		g.read = append(g.read, grant{path: at})
+		if d.write {
+			g.write = append(g.write, at)
+		}
+	}
+	for _, p := range s.read {
+		g.read = append(g.read, grant{p.path, p.dir})
+	}
+	for _, p := range s.write {
+		g.write = append(g.write, p.path)
+	}
+	return g
+}
+
+// where is the node itself: in containers /dev/ptmx is a link.
+func (d device) where() string {
+	if real, err := os.Readlink(d.path); err == nil {
+		return path.Join("/dev", real)
+	}
+	return d.path
 }
 
 func (s *session) grant(fd int, reading carving) error {
@@ -151,11 +183,9 @@ func (s *session) grant(fd int, reading carving) error {
 		if d.write {
 			rights |= writeFile
 		}
-		at, dir := d.path, false
-		if real, err := os.Readlink(at); err == nil { // /dev/ptmx in containers
-			at = path.Join("/dev", real)
-		}
-		if dir = isDir(at); dir && d.path == "/dev/shm" {
+		at := d.where()
+		dir := isDir(at)
+		if dir && d.path == "/dev/shm" {
 			rights = writeRights | readRights
 		}
 		if err := allowPath(fd, at, rights&handled, dir); err != nil {

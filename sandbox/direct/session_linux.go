@@ -269,6 +269,7 @@ func openLandlock(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
 	s := &session{profile: p, only: b.only, abi: abi, inside: insideWritable(p, found.hidden)}
 	s.decision = decide(abi, p, s.inside)
 	s.bounds = s.decision.bound(p.Limits, terms{root: subjectOf(p).uid == 0, late: !s.spawns(), able: b.only.able})
+	s.decision.explained(p, explainGap(p, tierLandlock, b.only.thread))
 	sayWhy(s.decision.gaps)
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
 		return nil, err
@@ -376,14 +377,16 @@ func dirOf(p sandbox.Profile, c sandbox.Command) string {
 
 // Run starts the command and waits.
 func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	result, err := s.run(ctx, c)
+	x := newExplainer(s.profile, s.decision, false)
+	result, err := s.run(ctx, c, x)
 	result.Backend, result.Tier, result.BackendVersion = Name, tierLandlock, versionOf(s.abi)
 	result.Enforced, result.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
 	result.Identity = s.profile.Identity
+	x.finish(&result)
 	return result, err
 }
 
-func (s *session) run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+func (s *session) run(ctx context.Context, c sandbox.Command, x *explainer) (sandbox.Result, error) {
 	refused := sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125}
 	r, err := s.acquire()
 	if err != nil {
@@ -400,7 +403,7 @@ func (s *session) run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 		return refused, err
 	}
 	defer h.close()
-	j := s.job(r.fd, c, h)
+	j := s.job(r, c, h, x)
 	s.bounds.apply(&j, h)
 	return proc.Run(ctx, j)
 }

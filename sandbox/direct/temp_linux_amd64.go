@@ -40,37 +40,14 @@ func (s *full) sharesTemp(fd int) *tempShare {
 	return &tempShare{child: fd, ours: fd, root: fd}
 }
 
-// rights is a control message that carries one descriptor (cmsg(3)).
-type rights struct {
-	length      uint64
-	level, kind uint32
-	fd          uint64
-}
-
-// message is struct msghdr.
-type message struct {
-	name       uintptr
-	nameLength uint64
-	parts      uintptr
-	partCount  uint64
-	control    uintptr
-	length     uint64
-	flags      uint64
-}
-
 // send appends the steps that hand the root over.
 func (t *tempShare) send(p *spawn.Plan, root string) {
 	if t == nil {
 		return
 	}
-	r := &rights{length: 20, level: unix.SOL_SOCKET, kind: unix.SCM_RIGHTS}
-	part := &struct {
-		base   uintptr
-		length uint64
-	}{p.Str("t"), 1}
-	m := &message{parts: spawn.Ptr(p, part), partCount: 1, control: spawn.Ptr(p, r), length: 24}
+	r := newRights()
 	p.Call("open own tmpfs for the caller", unix.SYS_OPENAT, []uintptr{spawn.Cwd, p.Str(root), unix.O_PATH | unix.O_CLOEXEC}, spawn.Store(p.Word(&r.fd)))
-	p.Call("show it to the caller", unix.SYS_SENDMSG, []uintptr{uintptr(t.child), spawn.Ptr(p, m), 0})
+	planSend(p, "show it to the caller", t.child, r)
 }
 
 // take receives the descriptor. The child has sent it: its command runs.
@@ -78,21 +55,11 @@ func (t *tempShare) take() (proc.Temp, error) {
 	if t == nil {
 		return nil, nil
 	}
-	var one [1]byte
-	var control [24]byte
-	_, n, _, _, err := unix.Recvmsg(t.ours, one[:], control[:], unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	root, err := received(t.ours)
 	if err != nil {
 		return nil, err
 	}
-	messages, err := unix.ParseSocketControlMessage(control[:n])
-	if err != nil || len(messages) != 1 {
-		return nil, unix.EBADMSG
-	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return nil, unix.EBADMSG
-	}
-	t.root = fds[0]
+	t.root = root
 	return t.usage, nil
 }
 

@@ -1,0 +1,20 @@
+//go:build linux && !amd64
+
+package direct
+
+import "github.com/sbx-run/sbx/sandbox"
+
+// explainer does not exist where commands are started from a restricted thread:
+// see explainGap.
+type explainer struct{}
+
+func newExplainer(sandbox.Profile, decision, bool) *explainer { return nil }
+
+func (*explainer) finish(*sandbox.Result) {}
+
+func explainGap(p sandbox.Profile, _ string, _ bool) *sandbox.Gap {
+	if p.Explain == sandbox.ExplainNone {
+		return unasked(p)
+	}
+	return &sandbox.Gap{Control: sandbox.DenialsExplained, Why: whyNoChild, Fix: fixNoChild}
+}
