@@ -60,10 +60,13 @@ func (o options) building(project string, argv []string) func() (time.Duration, 
 			return 0, err
 		}
 		cmd := exec.Command(argv[0], argv[1:]...)
-		cmd.Env, cmd.Dir, cmd.Stderr = o.env(), project, os.Stderr
+		cmd.Env, cmd.Dir = o.env(), project
 		start := time.Now()
-		err := cmd.Run()
+		said, err := cmd.CombinedOutput()
 		took := time.Since(start)
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, said)
+		}
 		_, missing := os.Stat(filepath.Join(out, "sbx"))
 		return took, errors.Join(err, missing)
 	}

@@ -120,6 +120,8 @@ func TestDecideFull(t *testing.T) {
 				want = want && tt.p.Network == sandbox.NetworkNone
 			case sandbox.RulesHeld:
 				want = want && tt.p.Network == sandbox.NetworkRules
+			case sandbox.DenialsExplained: // see decision.explained
+				want = false
 			}
 			if slices.Contains(d.enforced, c) != want {
 				t.Errorf("%s: %s enforced: %v", tt.name, c, !want)
