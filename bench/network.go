@@ -50,8 +50,8 @@ func network(w io.Writer, o options) error {
 	}
 	var connect, transfer []candidate
 	for _, c := range clients {
-		connect = append(connect, candidate{c.name, func() (time.Duration, error) { return c.ask("ping", pings) }})
-		transfer = append(transfer, candidate{c.name, func() (time.Duration, error) { return c.ask("fetch", networkBytes) }})
+		connect = append(connect, candidate{name: c.name, run: func() (time.Duration, error) { return c.ask("ping", pings) }})
+		transfer = append(transfer, candidate{name: c.name, run: func() (time.Duration, error) { return c.ask("fetch", networkBytes) }})
 	}
 	if err := compare(w, "One new connection, one byte back", max(3, o.rounds/3), connect, nil); err != nil {
 		return err
