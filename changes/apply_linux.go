@@ -45,12 +45,22 @@ func (c *Changes) Apply() error {
 		return fmt.Errorf("apply changes: %w", err)
 	}
 	defer unlock()
+	a, dir, err := c.ready()
+	if err != nil {
+		return wrapApply(err)
+	}
+	defer a.close()
+	return a.carryOut(dir)
+}
+
+// ready does everything that comes before the first change, and gives the
+// directory of the journal.
+func (c *Changes) ready() (*applier, string, error) {
 	dir, err := c.journalDir()
 	if err != nil {
-		return fmt.Errorf("apply changes: %w", err)
+		return nil, "", err
 	}
 	a := &applier{Changes: c}
-	defer a.close()
 	err = as(c.owner, func() error {
 		if err := a.open(); err != nil {
 			return err
@@ -69,10 +79,15 @@ func (c *Changes) Apply() error {
 		}
 	}
 	if err != nil {
+		a.close()
 		c.forget(dir)
-		return wrapApply(err)
 	}
-	if err := as(c.owner, a.commit); err != nil {
+	return a, dir, err
+}
+
+// carryOut changes everything, or takes back what it changed.
+func (a *applier) carryOut(dir string) error {
+	if err := as(a.owner, a.commit); err != nil {
 		return a.takeBack(dir, err)
 	}
 	return a.finish(dir)

@@ -43,6 +43,7 @@ type room struct {
 	protect               []string
 	copied                bool   // as where no overlay can be mounted
 	disk                  bool   // layers on disk
+	shared                string // a directory that the command writes to directly
 	said                  string // what the last command printed
 }
 
@@ -65,7 +66,8 @@ func newRoom(t *testing.T) *room {
 	check(t, err)
 	t.Cleanup(func() { removeAll(dir) })
 	check(t, os.Chmod(dir, 0o755))
-	r := &room{T: t, dir: dir, workspace: dir + "/ws", store: dir + "/store"}
+	r := &room{T: t, dir: dir, workspace: dir + "/ws", store: dir + "/store", shared: dir + "/shared"}
+	check(t, os.Mkdir(r.shared, 0o755))
 	check(t, os.Mkdir(r.workspace, 0o755))
 	check(t, os.Mkdir(r.store, 0o700))
 	return r
@@ -92,7 +94,7 @@ func check(t testing.TB, err error) {
 func (r *room) preview(argv ...string) *changes.Changes {
 	r.Helper()
 	profile := sandbox.Profile{
-		Workspace: r.workspace, Read: []string{filepath.Dir(self(r))}, Protect: r.protect, Tier: "full",
+		Workspace: r.workspace, Read: []string{filepath.Dir(self(r))}, Protect: r.protect, Tier: "full", Write: []string{r.shared},
 		Preview: &sandbox.Preview{Roots: []string{r.workspace}, Bytes: 64 << 20, Copy: r.copied},
 	}
 	c := sandbox.Command{Argv: argv, Env: environment(), Timeout: time.Minute}
