@@ -214,7 +214,7 @@ func (j *job) layers(store string, p sandbox.Profile, owner *changes.Owner) (str
 func (j *job) runCopied(ctx context.Context, p sandbox.Profile, o *changes.Options, cause error) (sandbox.Result, error) {
 	refused := sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125}
 	why := func(err error) error {
-		return fmt.Errorf("%w: %w", &PreviewError{fmt.Sprintf("%v, and a copy will not do: %v", cause, err), "run it without a preview, or in a smaller workspace"}, sandbox.ErrStart)
+		return fmt.Errorf("%w: %w", &PreviewError{fmt.Sprintf("no overlay here (%v), and a copy will not do: %v", cause, err), "run it without a preview, or in a smaller workspace"}, sandbox.ErrStart)
 	}
 	if o.Dir != "" {
 		_ = os.RemoveAll(o.Dir)

@@ -31,6 +31,9 @@ func (a *applier) commit() error {
 			if errors.As(err, &conflict) {
 				return err
 			}
+			if errors.Is(err, unix.EXDEV) {
+				err = errors.New("the file system cannot move this directory: it is an overlay, and the directory is in a lower layer of it")
+			}
 			return fmt.Errorf("%s %q: %w", o.Do, o.Path, err)
 		}
 	}
@@ -119,7 +122,7 @@ func (a *applier) done(o *op) (bool, error) {
 	if absent(err) {
 		return false, nil
 	}
-	return err == nil && now.Ino == o.Staged && now.Dev == a.plan.Bases[o.Root].Dev, err
+	return err == nil && now.Ino == o.Staged, err
 }
 
 func (a *applier) conflictAt(o *op, why string) error {
@@ -206,7 +209,7 @@ func (a *applier) swap(o *op, dir int, name string, stage int, staged string) er
 		return err
 	}
 	if absent(err) { // between the two renames of a file system without exchange
-		if old, oerr := stateAt(stage, staged+suffixOld); oerr == nil && old.Ino == o.Was.Ino {
+		if _, oerr := stateAt(stage, staged+suffixOld); oerr == nil {
 			if err := moveNew(stage, staged, dir, name); err != nil {
 				return err
 			}
@@ -228,7 +231,7 @@ func (a *applier) swap(o *op, dir int, name string, stage int, staged string) er
 			err = moveNew(stage, staged, dir, name)
 		}
 	} else if err == nil {
-		if old, oerr := stateAt(stage, staged); oerr != nil || !o.sameMoved(old) {
+		if old, oerr := stateAt(stage, staged); oerr != nil || !a.sameMoved(o, old) {
 			return errors.Join(a.conflictAt(o, "it was changed since"), unix.Renameat2(stage, staged, dir, name, unix.RENAME_EXCHANGE))
 		}
 	}
@@ -239,9 +242,13 @@ func (a *applier) swap(o *op, dir int, name string, stage int, staged string) er
 }
 
 // sameMoved compares what was moved away with what was recorded: the rename has
-// changed its ctime, and loosen its mode.
-func (o *op) sameMoved(now *state) bool {
+// changed its ctime, and loosen its mode. On an overlay it has copied the file up,
+// which may give it other numbers.
+func (a *applier) sameMoved(o *op, now *state) bool {
 	was := *o.Was
+	if a.onOverlay(o) {
+		was.Dev, was.Ino = now.Dev, now.Ino
+	}
 	if was.dir() && was.Mode&0o700 != 0o700 {
 		was.Mode |= 0o700
 	}
@@ -250,11 +257,8 @@ func (o *op) sameMoved(now *state) bool {
 
 func (a *applier) remove(o *op, dir int, name string, stage int, staged string) error {
 	now, err := stateAt(dir, name)
-	if old, oerr := stateAt(stage, staged); oerr == nil {
-		if old.Ino == o.Was.Ino {
-			return nil // done
-		}
-		return fmt.Errorf("%q is in the way", staged)
+	if _, oerr := stateAt(stage, staged); oerr == nil && absent(err) {
+		return nil // done
 	}
 	if absent(err) {
 		return a.conflictAt(o, "it was removed since")
@@ -273,7 +277,7 @@ func (a *applier) remove(o *op, dir int, name string, stage int, staged string) 
 	if err := moveNew(dir, name, stage, staged); err != nil {
 		return err
 	}
-	if old, err := stateAt(stage, staged); err != nil || !o.sameMoved(old) {
+	if old, err := stateAt(stage, staged); err != nil || !a.sameMoved(o, old) {
 		return errors.Join(a.conflictAt(o, "it was changed since"), moveNew(stage, staged, dir, name))
 	}
 	return nil
@@ -287,7 +291,8 @@ func (a *applier) adjust(o *op, dir int, name string, to *state) error {
 	} else if err != nil {
 		return err
 	}
-	if now.Ino != o.Was.Ino || now.Dev != o.Was.Dev || !now.dir() && now.Size != o.Was.Size {
+	other := now.Ino != o.Was.Ino || now.Dev != o.Was.Dev
+	if other && !a.onOverlay(o) || now.dir() != o.Was.dir() || !now.dir() && now.Size != o.Was.Size {
 		return a.conflictAt(o, "it was changed since")
 	}
 	if now.dir() {
@@ -348,6 +353,8 @@ func (a *applier) undoAdjust(o *op) error {
 	return a.adjust(o, dir, name, o.Was)
 }
 
+// undoOne goes by what is where: what was moved away is moved back, and never
+// thrown away for being another file than was expected.
 func (a *applier) undoOne(o *op, staged string) error {
 	dir, name, err := a.at(o)
 	if absent(err) {
@@ -361,36 +368,45 @@ func (a *applier) undoOne(o *op, staged string) error {
 	if err != nil && !absent(err) {
 		return err
 	}
-	ours := err == nil && o.Staged != 0 && now.Ino == o.Staged
+	there := err == nil
+	ours := there && o.Staged != 0 && now.Ino == o.Staged
+	held, herr := stateAt(stage, staged)
+	_, oerr := stateAt(stage, staged+suffixOld)
 	if ours {
 		if err := loosen(dir, name, now); err != nil {
 			return err
 		}
 	}
-	kept, holds := "", false // what was moved away, and whether it is there
-	for _, k := range []string{staged, staged + suffixOld} {
-		if old, err := stateAt(stage, k); err == nil && o.Was != nil && old.Ino == o.Was.Ino {
-			kept, holds = k, true
-		}
-	}
 	switch {
 	case o.Do == put && ours:
 		return moveNew(dir, name, stage, staged)
-	case !holds:
-		return nil
-	case ours && kept == staged:
+	case o.Do == put, o.Do == swap && !ours && herr == nil && held.Ino == o.Staged && oerr != nil:
+		return nil // not done
+	case o.Do == swap && ours && herr == nil:
 		err = unix.Renameat2(stage, staged, dir, name, unix.RENAME_EXCHANGE)
-	case ours:
+	case o.Do == swap && ours && oerr == nil:
 		if err = moveNew(dir, name, stage, staged); err == nil {
-			err = moveNew(stage, kept, dir, name)
+			err = moveNew(stage, staged+suffixOld, dir, name)
 		}
+	case o.Do == swap && !there && oerr == nil:
+		err = moveNew(stage, staged+suffixOld, dir, name)
+	case o.Do == remove && !there && herr == nil:
+		err = moveNew(stage, staged, dir, name)
+	case o.Do == remove && herr != nil:
+		return nil // not done
 	default:
-		err = moveNew(stage, kept, dir, name)
+		return errors.New("something else is there now; what was there is kept beside it")
 	}
 	if err != nil || !o.Was.dir() || o.Was.Mode&0o700 == 0o700 {
 		return err
 	}
 	return setMode(dir, name, o.Was.perm())
+}
+
+// onOverlay says that the root is on an overlay itself, as in a container.
+func (a *applier) onOverlay(o *op) bool {
+	var st unix.Statfs_t
+	return unix.Fstatfs(a.roots[o.Root], &st) == nil && st.Type == unix.OVERLAYFS_SUPER_MAGIC
 }
 
 // clear removes the directories of new content, with what was moved away, and

@@ -17,7 +17,7 @@ type copier struct {
 	names    map[uint64]string                // several names: the first that was made
 	links    []prelink                        // left to be made
 	made     func(path string, ino uint64)    // nil: not of interest
-	device   uint64                           // of the source, 0: any
+	mount    uint64                           // that the source is in, 0: any
 	files    int                              // how many more may be made
 	bytes    int64                            // how much more may be written
 }
@@ -99,8 +99,10 @@ func (c *copier) one(from, to string) (*state, error) {
 	if c.skip != nil && c.skip(s) {
 		return nil, nil
 	}
-	if c.device != 0 && s.Dev != c.device {
-		return nil, errors.New("another file system is mounted there")
+	if c.mount != 0 {
+		if at, err := mountAt(sdir, sname); err != nil || at != c.mount {
+			return nil, errors.Join(err, errors.New("something else is mounted there"))
+		}
 	}
 	if mode, known := c.mode(from); known {
 		s.Mode = s.Mode&^0o7777 | mode
@@ -373,11 +375,11 @@ func Copy(from, to string, owner *Owner, maxFiles int, maxBytes int64) (*Snapsho
 			return err
 		}
 		defer unix.Close(dst)
-		top, err := stateAt(src, ".")
+		top, err := mountAt(src, ".")
 		if err != nil {
 			return err
 		}
-		c := &copier{src: src, dst: dst, device: top.Dev, names: map[uint64]string{}, files: maxFiles, bytes: maxBytes, mode: asItIs, made: s.add}
+		c := &copier{src: src, dst: dst, mount: top, names: map[uint64]string{}, files: maxFiles, bytes: maxBytes, mode: asItIs, made: s.add}
 		return c.tree(".", ".")
 	})
 	if err != nil {

@@ -111,6 +111,16 @@ func stateAt(dir int, name string) (*state, error) {
 	return s, nil
 }
 
+// mountAt names the mount that something is in. st_dev does not: an overlay
+// gives files the number of the layer they are in.
+func mountAt(dir int, name string) (uint64, error) {
+	var st unix.Statx_t
+	if err := unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &st); err != nil {
+		return 0, err
+	}
+	return st.Mnt_id, nil
+}
+
 // stateBelow looks at a path; the path "." is the root.
 func stateBelow(root int, path string) (*state, error) {
 	if path == "." {

@@ -90,6 +90,7 @@ type reader struct {
 	index        int
 	name         string // of the root
 	upper, lower int
+	mount        uint64 // that the root is in
 	began        int64
 	copied       *Snapshot
 	linked       map[uint64][]int  // entries of the layer's files with several names
@@ -114,6 +115,9 @@ func readLayer(c *Changes, index int, l Layer, o Options) error {
 		return err
 	}
 	c.plan.Bases = append(c.plan.Bases, *base)
+	if r.mount, err = mountAt(lower, "."); err != nil {
+		return err
+	}
 	for len(r.todo) > 0 {
 		path := r.todo[len(r.todo)-1]
 		r.todo = r.todo[:len(r.todo)-1]
@@ -296,9 +300,8 @@ func (r *reader) one(up, low int, name, path string) error {
 	} else if err != nil {
 		return err
 	}
-	if was.Dev != r.plan.Bases[r.index].Dev {
-		r.conflict(path, "another file system is mounted there")
-		return nil
+	if mounted, err := r.mounted(low, name, path); mounted || err != nil {
+		return err
 	}
 	opaque := then.dir() && r.copied == nil && hasMark(up, name, "opaque", "y")
 	replaced := r.copied != nil && then.dir() && !r.copied.from(path, then.Ino)
@@ -417,6 +420,16 @@ func (r *reader) permitted(path string, was, then *state) bool {
 	}
 	r.conflict(path, "it would be a set-id program")
 	return false
+}
+
+// mounted says, and notes, that something else is mounted at a path.
+func (r *reader) mounted(low int, name, path string) (bool, error) {
+	mount, err := mountAt(low, name)
+	if err != nil || mount == r.mount {
+		return false, err
+	}
+	r.conflict(path, "something else is mounted there")
+	return true, nil
 }
 
 // touched notes a real file that changed while the command ran.

@@ -14,9 +14,8 @@ func (r *reader) gone(low int, name, path string) error {
 	} else if err != nil {
 		return err
 	}
-	if was.Dev != r.plan.Bases[r.index].Dev {
-		r.conflict(path, "another file system is mounted there")
-		return nil
+	if mounted, err := r.mounted(low, name, path); mounted || err != nil {
+		return err
 	}
 	tree, err := r.record(low, name, path, was, true)
 	if err != nil {

@@ -330,8 +330,12 @@ func (s *streams) report(err error) {
 		workspace *sbx.WorkspaceError
 		path      *sbx.PathError
 		gaps      *sandbox.GapError
+		preview   *sbx.PreviewError
 	)
 	switch {
+	case errors.As(err, &preview):
+		s.say("refused", preview.Error())
+		s.say("hint", preview.Instead)
 	case errors.As(err, &denied):
 		for _, v := range denied.Refusals {
 			place := ""
