@@ -91,7 +91,7 @@ func (d *decoder) sbx(c *Config, value any) {
 		case "hide":
 			c.Hide = d.paths(full, value)
 		case "limits":
-			d.limits(c, value)
+			c.Limits = d.limits(full, value)
 		case "guard":
 			c.GuardAllow = d.guard(value)
 		case "preview":

@@ -78,15 +78,15 @@ func limitKeys() []string {
 	return []string{"cpu_time", "memory", "processes", "file_size", "disk", "temp_size", "output", "output_over"}
 }
 
-func (d *decoder) limits(c *Config, value any) {
-	o, ok := d.object("sbx.limits", value)
+// limits reads the object that stands under a key.
+func (d *decoder) limits(prefix string, value any) (l Limits) {
+	o, ok := d.object(prefix, value)
 	if !ok {
-		return
+		return l
 	}
-	l := &c.Limits
 	// Of a key that is not understood nobody can say what it was to limit.
-	for _, name := range d.each("sbx.limits.", o, limitKeys(), func(key string, value any) bool {
-		full := "sbx.limits." + key
+	for _, name := range d.each(prefix+".", o, limitKeys(), func(key string, value any) bool {
+		full := prefix + "." + key
 		switch key {
 		case "cpu_time":
 			l.CPUTime = d.duration(full, value)
@@ -111,6 +111,7 @@ func (d *decoder) limits(c *Config, value any) {
 	}) {
 		d.fail(name, "no such limit; there are %s", strings.Join(limitKeys(), ", "))
 	}
+	return l
 }
 
 func (d *decoder) size(key string, value any, read func(string) (int64, error)) *int64 {

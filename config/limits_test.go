@@ -61,3 +61,20 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+// A project may ask for limits for its own commands.
+func TestWorkspaceLimits(t *testing.T) {
+	w, err := ParseWorkspaceFile("/ws/.sbx.json", []byte(`{"limits": {"memory": "512m"}}`))
+	if err != nil || w.Limits.Memory == nil || *w.Limits.Memory != 512<<20 || w.Network != "" {
+		t.Errorf("%+v, %v", w, err)
+	}
+	for text, want := range map[string]string{
+		`{"limits": {"memory": "lots"}}`: "limits.memory: want a size",
+		`{"limits": {"memroy": "1g"}}`:   "limits.memroy: no such limit",
+		`{"limit": {}}`:                  "there is no such key",
+	} {
+		if _, err := ParseWorkspaceFile("/ws/.sbx.json", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // WorkspaceFile is what a project says about its own commands, in .sbx.json at
@@ -13,6 +14,7 @@ import (
 type WorkspaceFile struct {
 	Path    string // "" when there is none
 	Network string // "off", "on" or "allow:…"; "" when it does not say
+	Limits  Limits
 }
 
 // WorkspaceFileName is the name of the file.
@@ -25,7 +27,7 @@ func ReadWorkspaceFile(workspace string) (WorkspaceFile, error) {
 	path := filepath.Join(workspace, WorkspaceFileName)
 	info, err := os.Lstat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // no workspace: said elsewhere
 		return WorkspaceFile{}, nil
 	case err != nil:
 		return WorkspaceFile{}, &Error{Path: path, Err: cause(err)}
@@ -39,7 +41,7 @@ func ReadWorkspaceFile(workspace string) (WorkspaceFile, error) {
 	return ParseWorkspaceFile(path, data)
 }
 
-var workspaceKeys = []string{"network"}
+var workspaceKeys = []string{"network", "limits"}
 
 // ParseWorkspaceFile reads the text of a workspace file; path is for messages
 // only. A key that is not known is an error: it was meant to narrow something. It
@@ -51,6 +53,10 @@ func ParseWorkspaceFile(path string, data []byte) (WorkspaceFile, error) {
 	}
 	w := WorkspaceFile{Path: path}
 	d.known("", root, workspaceKeys, func(key string, value any) {
+		if key == "limits" {
+			w.Limits = d.limits(key, value)
+			return
+		}
 		w.Network = d.network(key, value)
 		if w.Network == "auto" {
 			d.fail(key, `want "off", "on" or "allow:HOST,…", have "auto"`)

@@ -85,6 +85,24 @@ func (l Limits) Speaks(c Control) bool {
 	return !slices.Contains(LimitControls(), c) || slices.Contains(l.Asked(), c)
 }
 
+// Narrow returns the limits that keep both: of each the smaller one.
+func (l Limits) Narrow(by Limits) Limits {
+	return Limits{
+		CPUTime: smaller(l.CPUTime, by.CPUTime), MemoryBytes: smaller(l.MemoryBytes, by.MemoryBytes),
+		Processes: smaller(l.Processes, by.Processes), FileBytes: smaller(l.FileBytes, by.FileBytes),
+		DiskBytes: smaller(l.DiskBytes, by.DiskBytes), TempBytes: smaller(l.TempBytes, by.TempBytes),
+		OutputBytes: smaller(l.OutputBytes, by.OutputBytes), OutputKill: l.OutputKill || by.OutputKill,
+	}
+}
+
+// smaller is the smaller of two limits, where 0 is none.
+func smaller[T ~int | ~int64](a, b T) T {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
 // Without returns the limits that are left when some controls are dropped.
 func (l Limits) Without(dropped []Control) Limits {
 	for _, c := range dropped {

@@ -16,6 +16,8 @@ type limitFlags struct {
 	memory, file, disk, tempSize, output size
 	processes                            count
 	outputOver                           choice
+
+	project sandbox.Limits // what .sbx.json of the workspace asks for
 }
 
 func (l *limitFlags) declare(f *flags) {
@@ -40,24 +42,46 @@ func (l *limitFlags) over(file config.Limits, memory *int64) sandbox.Limits {
 	if l.outputOver.set {
 		over = l.outputOver.value
 	}
-	limits := sandbox.Limits{
-		MemoryBytes: l.memory.over(file.Memory), FileBytes: l.file.over(file.FileSize), DiskBytes: l.disk.over(file.Disk),
-		TempBytes: l.tempSize.over(file.TempSize), OutputBytes: l.output.over(file.Output),
+	limits := limitsOf(file)
+	l.memory.wins(&limits.MemoryBytes)
+	l.file.wins(&limits.FileBytes)
+	l.disk.wins(&limits.DiskBytes)
+	l.tempSize.wins(&limits.TempBytes)
+	l.output.wins(&limits.OutputBytes)
+	if l.cpu.set {
+		limits.CPUTime = l.cpu.value
+	}
+	if l.processes.set {
+		limits.Processes = l.processes.value
 	}
 	limits.OutputKill = over == "kill" && limits.OutputBytes > 0
-	switch {
-	case l.cpu.set:
-		limits.CPUTime = l.cpu.value
-	case file.CPUTime != nil:
-		limits.CPUTime = *file.CPUTime
-	}
-	switch {
-	case l.processes.set:
-		limits.Processes = l.processes.value
-	case file.Processes != nil:
-		limits.Processes = *file.Processes
-	}
 	return limits
+}
+
+// limitsOf translates what a file says.
+func limitsOf(file config.Limits) sandbox.Limits {
+	var l sandbox.Limits
+	put(&l.CPUTime, file.CPUTime)
+	put(&l.MemoryBytes, file.Memory)
+	put(&l.Processes, file.Processes)
+	put(&l.FileBytes, file.FileSize)
+	put(&l.DiskBytes, file.Disk)
+	put(&l.TempBytes, file.TempSize)
+	put(&l.OutputBytes, file.Output)
+	l.OutputKill = file.OutputOver == "kill" && l.OutputBytes > 0
+	return l
+}
+
+func put[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// narrow lets a project's file make the limits smaller.
+func (l *limitFlags) narrow(limits sandbox.Limits, project config.Limits) sandbox.Limits {
+	l.project = limitsOf(project)
+	return limits.Narrow(l.project)
 }
 
 // size is a flag that is a number of bytes.
@@ -76,11 +100,11 @@ func (s *size) Set(v string) (err error) {
 	return nil
 }
 
-func (s *size) over(file *int64) int64 {
-	if s.set || file == nil {
-		return s.value
+// wins puts a flag that was given over what a file says.
+func (s *size) wins(over *int64) {
+	if s.set {
+		*over = s.value
 	}
-	return *file
 }
 
 // count is a flag that is a number of processes.
@@ -117,28 +141,40 @@ func (c *execCall) limitRemark(r sbx.Result) (kind, text string) {
 	}
 	kind = "error"
 	var flag, key string
+	own := c.limits.project // of the workspace, which no flag raises
+	var ours bool
 	switch r.Limit {
 	case sandbox.OverMemory:
 		text, flag, key = "ended at the memory limit of "+sizeText(l.MemoryBytes), "memory", "memory"
+		ours = own.MemoryBytes == l.MemoryBytes
 	case sandbox.OverProcesses:
 		text, flag, key = fmt.Sprintf("ended at the limit of %d processes and threads", l.Processes), "processes", "processes"
+		ours = own.Processes == l.Processes
 	case sandbox.OverCPU:
 		text, flag, key = "ended at the limit of "+l.CPUTime.String()+" of processor time", "cpu-time", "cpu_time"
+		ours = own.CPUTime == l.CPUTime
 	case sandbox.OverDisk:
 		text, flag, key = "ended at the limit of "+sizeText(l.DiskBytes)+" written to disk", "disk", "disk"
+		ours = own.DiskBytes == l.DiskBytes
 	case sandbox.OverFileSize:
 		text, flag, key = "ended at the limit of "+sizeText(l.FileBytes)+" for one file", "file-size", "file_size"
+		ours = own.FileBytes == l.FileBytes
 	case sandbox.OverOutput:
 		text, flag, key = "ended at the output limit of "+sizeText(l.OutputBytes), "output", "output"
+		ours = own.OutputBytes == l.OutputBytes
 		if r.Ending != sandbox.OverOutput {
 			kind, text = "hint", fmt.Sprintf("output is cut at %s a stream: %d bytes more are left out", sizeText(l.OutputBytes), r.BytesCut)
 		}
 	case sandbox.OverTemp:
 		kind, text, flag, key = "hint", "the temp directories were full at "+sizeText(l.TempBytes), "temp-size", "temp_size"
+		ours = own.TempBytes == l.TempBytes
 	default:
 		return "", ""
 	}
-	if c.wrapping {
+	switch {
+	case ours:
+		return kind, text + " (limits." + key + " in " + config.WorkspaceFileName + " of the workspace sets it)"
+	case c.wrapping:
 		return kind, text + " (sbx.limits." + key + " in the configuration raises it)"
 	}
 	return kind, text + " (--" + flag + " raises it)"

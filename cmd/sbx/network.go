@@ -118,7 +118,7 @@ func (n *networkWord) Set(v string) error {
 // network is off unless somebody says otherwise; a runtime's wrapper is on
 // unless the runtime says otherwise, as the documents of such runtimes promise.
 // What the workspace says can only narrow that.
-func (c *execCall) network(o *sbx.Options, override string, file config.Config) error {
+func (c *execCall) network(o *sbx.Options, override string, file config.Config, own config.WorkspaceFile) error {
 	word := "off"
 	if c.wrapping {
 		word = "on"
@@ -137,19 +137,13 @@ func (c *execCall) network(o *sbx.Options, override string, file config.Config) 
 			return err
 		}
 	}
-	if o.Workspace != "" {
-		own, err := config.ReadWorkspaceFile(o.Workspace)
+	if own.Network != "" {
+		limit, err := netrules.Parse(own.Network)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", own.Path, err)
 		}
-		if own.Network != "" {
-			limit, err := netrules.Parse(own.Network)
-			if err != nil {
-				return fmt.Errorf("%s: %w", own.Path, err)
-			}
-			if narrow := policy.Narrow(limit); narrow.String() != policy.String() {
-				policy, o.NetworkWhy = narrow, "narrowed by "+config.WorkspaceFileName+" of the workspace"
-			}
+		if narrow := policy.Narrow(limit); narrow.String() != policy.String() {
+			policy, o.NetworkWhy = narrow, "narrowed by "+config.WorkspaceFileName+" of the workspace"
 		}
 	}
 	switch policy.Mode {

@@ -37,7 +37,6 @@ func (c *execCall) settings() (sbx.Options, error) {
 		return o, err
 	}
 	o.Unenforced = unenforced(over, o.Backend)
-	o.Limits = c.limits.over(file.Limits, over.Memory)
 	o.Secrets = secretsenv.Policy{References: file.References, Vault: file.VaultEnv, Expose: file.ExposeEnv}
 	for _, paths := range [...]list{c.write, c.read, c.hide} {
 		if err := paths.absolute(); err != nil {
@@ -79,7 +78,14 @@ func (c *execCall) settings() (sbx.Options, error) {
 	if o.Workspace, err = c.workspaceOrHere(); err != nil {
 		return o, err
 	}
-	if err := c.network(&o, over.Network, file); err != nil {
+	var own config.WorkspaceFile // what the project says can only narrow
+	if o.Workspace != "" {
+		if own, err = config.ReadWorkspaceFile(o.Workspace); err != nil {
+			return o, err
+		}
+	}
+	o.Limits = c.limits.narrow(c.limits.over(file.Limits, over.Memory), own.Limits)
+	if err := c.network(&o, over.Network, file, own); err != nil {
 		return o, err
 	}
 	o.GuardAllow, err = guardAllow(file, o.Workspace)
