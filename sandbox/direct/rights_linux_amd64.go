@@ -2,6 +2,7 @@ package direct
 
 import (
 	"errors"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -23,24 +24,13 @@ func newRights() *rights {
 	return &rights{length: uint64(unix.CmsgLen(4)), level: unix.SOL_SOCKET, kind: unix.SCM_RIGHTS}
 }
 
-// message is struct msghdr.
-type message struct {
-	name       uintptr
-	nameLength uint64
-	parts      uintptr
-	partCount  uint64
-	control    uintptr
-	length     uint64
-	flags      uint64
-}
-
 // planSend sends a descriptor that an earlier step stored in r.
 func planSend(p *spawn.Plan, what string, socket int, r *rights) {
-	part := &struct {
-		base   uintptr
-		length uint64
-	}{p.Str("d"), 1}
-	m := &message{parts: spawn.Ptr(p, part), partCount: 1, control: spawn.Ptr(p, r), length: uint64(unix.CmsgSpace(4))}
+	part := &unix.Iovec{Base: new(byte), Len: 1}
+	spawn.Ptr(p, part.Base)
+	spawn.Ptr(p, part)
+	spawn.Ptr(p, r)
+	m := &unix.Msghdr{Iov: part, Iovlen: 1, Control: (*byte)(unsafe.Pointer(r)), Controllen: uint64(unix.CmsgSpace(4))}
 	p.Call(what, unix.SYS_SENDMSG, []uintptr{uintptr(socket), spawn.Ptr(p, m), unix.MSG_NOSIGNAL})
 }
 

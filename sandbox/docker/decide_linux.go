@@ -42,7 +42,13 @@ func decide(p sandbox.Profile, l layout) decision {
 	case len(l.loose) > 0:
 		d.gap(sandbox.HooksProtected, strings.Join(l.loose, ", ")+": a symbolic link, which can be replaced by another", "name what it leads to, or put a file in its place")
 	}
+	if p.Explain != sandbox.ExplainNone || slices.Contains(p.Required, sandbox.DenialsExplained) {
+		d.gap(sandbox.DenialsExplained, "nobody listens to what a container is refused", "the backend direct")
+	}
 	for _, c := range sandbox.Controls() {
+		if c == sandbox.DenialsExplained || c == sandbox.RulesHeld {
+			continue // neither is given here, asked for or not
+		}
 		if c == sandbox.NetworkOff && p.Network != sandbox.NetworkNone || d.open(c) {
 			continue
 		}

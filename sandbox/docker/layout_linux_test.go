@@ -151,6 +151,12 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s: %s", c.name, got)
 		}
 	}
+	if d := decide(sandbox.Profile{}, layout{}); slices.Contains(d.enforced, sandbox.DenialsExplained) || d.open(sandbox.DenialsExplained) {
+		t.Errorf("nobody asked for denials: %v %v", d.enforced, d.gaps)
+	}
+	if d := decide(sandbox.Profile{Explain: sandbox.ExplainWrites}, layout{}); slices.Contains(d.enforced, sandbox.DenialsExplained) || !d.open(sandbox.DenialsExplained) {
+		t.Errorf("denials were asked for: %v %v", d.enforced, d.gaps)
+	}
 	if d := decide(sandbox.Profile{Network: sandbox.NetworkHost}, layout{}); slices.Contains(d.enforced, sandbox.NetworkOff) || slices.Contains(d.enforced, sandbox.HostNetwork) {
 		t.Errorf("promised with the network on: %v", d.enforced)
 	}
