@@ -94,7 +94,7 @@ func stateAt(dir int, name string) (*state, error) {
 		return nil, err
 	}
 	s := &state{
-		Dev: st.Dev, Ino: st.Ino, Mode: st.Mode, UID: st.Uid, GID: st.Gid, Links: st.Nlink, Size: st.Size, rdev: st.Rdev,
+		Dev: st.Dev, Ino: st.Ino, Mode: st.Mode, UID: st.Uid, GID: st.Gid, Links: uint64(st.Nlink), Size: st.Size, rdev: st.Rdev,
 		Mtime: st.Mtim.Nano(), Atime: st.Atim.Nano(), Ctime: st.Ctim.Nano(),
 	}
 	switch st.Mode & unix.S_IFMT {

@@ -128,7 +128,7 @@ func TestTerminal(t *testing.T) { eachOfBoth(t, testTerminal) }
 func testTerminal(r *room) {
 	term := r.onTerminal(`test -t 0 && test -t 1 && test -t 2 && echo is-terminal; tty; echo typed >/dev/tty
 		trap 'echo "size $(stty size)"' WINCH
-		trap 'echo interrupted; exit 9' INT
+		trap 'echo interrupted; sleep 0.5; exit 9' INT # a terminal drops what was not read at its end
 		echo ready; while :; do sleep 0.05; done`)
 	term.expect("is-terminal")
 	if r.isFull() {
@@ -154,7 +154,7 @@ func testTerminalInterrupts(r *room) {
 	term.write("\x03")
 	term.ends(sandbox.Signaled, 130)
 	// The shell goes on with the next one.
-	term = r.onTerminal("trap : INT; echo ready; sleep 300; echo next; exit 5")
+	term = r.onTerminal("trap : INT; echo ready; sleep 300; echo next; sleep 0.5; exit 5")
 	term.expect("ready")
 	time.Sleep(100 * time.Millisecond)
 	term.write("\x03")
