@@ -59,6 +59,7 @@ const (
 	LayerCover    Layer = "cover"    // a mount that hides what lies below
 	LayerLandlock Layer = "landlock" // a Landlock rule
 	LayerSeccomp  Layer = "seccomp"  // the system call filter
+	LayerNetwork  Layer = "network"  // a network namespace with nothing but its own loopback
 	LayerProxy    Layer = "proxy"    // the network's allow list, in the proxy
 	LayerBroker   Layer = "broker"   // the same, for programs that ignore proxies
 	LayerResolver Layer = "resolver" // the same, for names
@@ -71,7 +72,7 @@ type Explain uint8
 // The values of Profile.Explain, each with all before it.
 const (
 	ExplainNone   Explain = iota
-	ExplainWrites         // writes, deletions, renames, changes of metadata
+	ExplainWrites         // writes, deletions, renames, changes of metadata; connections that no proxy carries
 	ExplainReads          // and reads of what is hidden: every file that is opened
 )
 

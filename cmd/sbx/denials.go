@@ -34,18 +34,22 @@ func (e *explainFlag) Set(v string) error {
 	return nil
 }
 
-// shownDenials is how many are told; the result has them all.
-const shownDenials = 5
+// maxDenialLines bounds what is printed about refusals. The record has them all.
+const maxDenialLines = 3
 
-// tellDenials prints what was refused. The lines come from the kernel and from
-// the network's layers; the command has no way to write one.
-func (s *streams) tellDenials(r sbx.Result) {
+// denials tells what the sandbox refused, in a few lines. They come from the
+// kernel and from the network's layers, never from what the command printed.
+func (s *streams) denials(r sbx.Result) {
 	for i, d := range r.Denials {
-		if i == shownDenials {
-			s.say("denied", fmt.Sprintf("and %d more (--result FILE has them)", len(r.Denials)-i+r.DenialsBeyond))
-			return
+		if i == maxDenialLines {
+			more := len(r.Denials) - i + r.DenialsBeyond
+			s.say("refused", fmt.Sprintf("%d more; --result FILE has them all", more))
+			break
 		}
-		s.say("denied", d.String())
+		s.say("refused", d.String())
+	}
+	if r.NetworkError != "" {
+		s.say("error", r.NetworkError)
 	}
 }
 

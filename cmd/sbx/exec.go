@@ -74,9 +74,9 @@ const confineHelp = `
   --apply, --discard  with --preview: decide without asking; --apply if it succeeds
   --later             with --preview: keep it for sbx preview
   --preview-size SIZE with --preview: room for what is written (default: 1g)
-  --explain-denials   tell what was refused to be written, deleted, renamed or changed, and which
-                      flag would allow it; --explain-denials=reads also what was hidden, which slows
-                      down every opening of a file
+  --explain-denials   tell what was refused to be written, deleted, renamed or changed, or connected
+                      to without the proxy, and which flag would allow it; --explain-denials=reads
+                      also what was hidden, which slows down every opening of a file
   --result FD|FILE    write the result as JSON to a descriptor or file
   --dry-run           print the plan as JSON, run nothing
   --die-with-parent   end when the caller or the reader of the output is gone
@@ -216,7 +216,6 @@ func (c *execCall) start(s *streams, err error, help string) int {
 	if result.AuditError != "" && err == nil {
 		s.say("error", result.AuditError)
 	}
-	s.tellDenials(result)
 	c.remark(s, result)
 	c.remarkTrust(s, result)
 	if more := c.moreToTell(s, result); more != "" {

@@ -154,21 +154,3 @@ func (c *execCall) network(o *sbx.Options, override string, file config.Config, 
 	}
 	return nil
 }
-
-// maxDenialLines bounds what is printed about refusals. The record has them all.
-const maxDenialLines = 3
-
-// denials tells what the sandbox refused, in a few lines.
-func (s *streams) denials(r sbx.Result) {
-	for i, d := range r.Denials {
-		if i == maxDenialLines {
-			more := len(r.Denials) - i + r.DenialsBeyond
-			s.say("refused", fmt.Sprintf("%d more; --result FILE has them all", more))
-			break
-		}
-		s.say("refused", d.String())
-	}
-	if r.NetworkError != "" {
-		s.say("error", r.NetworkError)
-	}
-}

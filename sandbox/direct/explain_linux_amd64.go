@@ -17,13 +17,17 @@ import (
 	"github.com/sbx-run/sbx/sandbox/spawn"
 )
 
-// watched lists the acts that a profile wants to hear of.
-func watched(e sandbox.Explain, metadata bool) notify.Acts {
+// watched lists the acts that a profile wants to hear of. The full tiers refuse
+// more: changes of metadata, and connections from a network of their own.
+func watched(p sandbox.Profile, full bool) notify.Acts {
 	acts := notify.Of(notify.Write, notify.Truncate, notify.Create, notify.Delete, notify.DeleteDir, notify.Rename, notify.Link)
-	if metadata {
+	if full {
 		acts |= notify.Of(notify.Mode, notify.Owner, notify.Times)
 	}
-	if e >= sandbox.ExplainReads {
+	if full && p.Network != sandbox.NetworkHost {
+		acts |= notify.Of(notify.Connect)
+	}
+	if p.Explain >= sandbox.ExplainReads {
 		acts |= notify.Of(notify.Read)
 	}
 	return acts
@@ -124,11 +128,11 @@ type explainer struct {
 	unknown int // calls that could not be judged; the judge's until it has ended
 }
 
-func newExplainer(p sandbox.Profile, d decision, metadata bool) *explainer {
+func newExplainer(p sandbox.Profile, d decision, full bool) *explainer {
 	if p.Explain == sandbox.ExplainNone || hasGap(d.gaps, sandbox.DenialsExplained) {
 		return nil
 	}
-	return &explainer{acts: watched(p.Explain, metadata), sockets: [2]int{-1, -1}}
+	return &explainer{acts: watched(p, full), sockets: [2]int{-1, -1}}
 }
 
 // open makes the way from the child to us.
@@ -208,7 +212,13 @@ func (x *explainer) begin(p sandbox.Profile, rooted bool, b rulebook) (err error
 		return &proc.StepError{Step: "take over the listener", Err: err}
 	}
 	x.watcher, err = notify.Watch(fd, x.acts, func() { x.witness.become(p.Identity) }, func(e notify.Event) {
-		d, refused, known := x.witness.judge(b, e)
+		var d sandbox.Denial
+		refused, known := false, true
+		if e.Act == notify.Connect {
+			d, refused = judgeConnect(p.Network, e, hasRoute(e.Peer))
+		} else {
+			d, refused, known = x.witness.judge(b, e)
+		}
 		switch {
 		case refused:
 			x.log.Add(d)

@@ -153,6 +153,20 @@ func (r reason) allow(act notify.Act, name string) string {
 	return r.flag + " " + shellWord(name)
 }
 
+// judgeConnect judges a connection from a network namespace that has nothing
+// but its own loopback. route says that the host could send there.
+func judgeConnect(net sandbox.Network, e notify.Event, route bool) (sandbox.Denial, bool) {
+	to := e.Peer.Addr()
+	d := sandbox.Denial{
+		Operation: sandbox.DeniedConnect, Call: e.Call, Host: to.WithZone("").String(), Port: e.Peer.Port(), Layer: sandbox.LayerNetwork,
+		Rule: "the network is off", Allow: "--network on",
+	}
+	if net == sandbox.NetworkRules {
+		d.Rule, d.Allow = "only the proxy leads out, and the program did not use it", ""
+	}
+	return d, route && to.IsValid() && !to.IsLoopback() && !to.IsUnspecified()
+}
+
 // shellWord quotes a path so that it can be pasted.
 func shellWord(s string) string {
 	plain := func(r rune) bool {

@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/sbx-run/sbx/sandbox"
@@ -229,5 +230,35 @@ func TestRenamesAndLinks(t *testing.T) {
 	}
 	if d, _ := judgeTwo(full, rename, with(inside, unsure), nowhere("/srv/f")); d.Layer != sandbox.LayerMount || !d.Likely {
 		t.Errorf("not likely: %+v", d)
+	}
+}
+
+func TestConnections(t *testing.T) {
+	for _, tt := range []struct {
+		net   sandbox.Network
+		peer  string
+		route bool
+		want  string
+	}{
+		{sandbox.NetworkNone, "192.0.2.7:22", true, "connect 192.0.2.7:22: refused by network, the network is off; --network on would allow it; retrying will not help"},
+		{sandbox.NetworkRules, "[fd00::7]:443", true, "connect [fd00::7]:443: refused by network, only the proxy leads out, and the program did not use it; retrying will not help"},
+		{sandbox.NetworkNone, "[fe80::7%eth0]:443", true, "connect [fe80::7]:443: refused by network, the network is off; --network on would allow it; retrying will not help"},
+		{sandbox.NetworkNone, "192.0.2.7:22", false, ""},
+		{sandbox.NetworkNone, "127.0.0.1:22", true, ""},
+		{sandbox.NetworkNone, "127.9.9.9:22", true, ""},
+		{sandbox.NetworkNone, "[::1]:22", true, ""},
+		{sandbox.NetworkNone, "0.0.0.0:22", true, ""},
+		{sandbox.NetworkNone, "[::]:22", true, ""},
+	} {
+		got := ""
+		if d, refused := judgeConnect(tt.net, notify.Event{Act: notify.Connect, Peer: netip.MustParseAddrPort(tt.peer)}, tt.route); refused {
+			got = d.String()
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.peer, got, tt.want)
+		}
+	}
+	if d, refused := judgeConnect(sandbox.NetworkNone, notify.Event{Act: notify.Connect}, true); refused {
+		t.Errorf("no address: %v", d)
 	}
 }

@@ -2,6 +2,7 @@ package direct
 
 import (
 	"errors"
+	"net/netip"
 	"os"
 	"path"
 	"slices"
@@ -335,4 +336,19 @@ func (w *witness) judge(b rulebook, e notify.Event) (d sandbox.Denial, refused, 
 // ring of links, a name that is too long, a directory that was removed.
 func natural(err error) bool {
 	return slices.ContainsFunc([]error{unix.ELOOP, unix.ENAMETOOLONG, unix.EINVAL, errUnseen}, func(known error) bool { return errors.Is(err, known) })
+}
+
+// hasRoute says whether the host knows a way to an address. Nothing is sent: a
+// datagram socket is only given its peer.
+func hasRoute(to netip.AddrPort) bool {
+	family, address := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()})
+	if to.Addr().Is4() {
+		family, address = unix.AF_INET, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}
+	}
+	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	return unix.Connect(fd, address) == nil
 }

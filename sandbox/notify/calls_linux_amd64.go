@@ -34,6 +34,8 @@ func calls() []call {
 	add(unix.SYS_CREAT, "creat", Write, none, 0, none, true)
 	add(unix.SYS_TRUNCATE, "truncate", Truncate, none, 0, none, true)
 
+	add(unix.SYS_CONNECT, "connect", Connect, none, none, none, false)
+
 	add(unix.SYS_MKDIR, "mkdir", Create, none, 0, none, false)
 	add(unix.SYS_MKDIRAT, "mkdirat", Create, 0, 1, none, false)
 	add(unix.SYS_MKNOD, "mknod", Create, none, 0, none, false)

@@ -1,5 +1,7 @@
 package notify
 
+import "net/netip"
+
 // Act is what a call does to its path.
 type Act uint8
 
@@ -12,11 +14,12 @@ const (
 	Create       // a directory, node, link or socket file: it must not exist
 	Delete       // a name
 	DeleteDir
-	Rename // from Paths[0] to Paths[1]
-	Link   // a second name Paths[1] for Paths[0]
-	Mode   // chmod
-	Owner  // chown
-	Times  // utime
+	Rename  // from Paths[0] to Paths[1]
+	Link    // a second name Paths[1] for Paths[0]
+	Mode    // chmod
+	Owner   // chown
+	Times   // utime
+	Connect // a socket to Peer
 )
 
 // Acts is a set of acts.
@@ -41,9 +44,10 @@ type Event struct {
 	// symbolic links, for the host may have others at the same place. The second is
 	// empty but for Rename and Link.
 	Paths     [2]string
-	Follow    bool // a symbolic link at the end of Paths[0] is followed
-	Writes    bool // of Write: a file that is there is written to or emptied
-	Create    bool // of Write: a file that is not there is made
-	Exclusive bool // of Write and Rename: it must not be there
-	Unnamed   bool // of Write: a file without a name is made in the directory Paths[0]
+	Peer      netip.AddrPort // of Connect: an address of the internet
+	Follow    bool           // a symbolic link at the end of Paths[0] is followed
+	Writes    bool           // of Write: a file that is there is written to or emptied
+	Create    bool           // of Write: a file that is not there is made
+	Exclusive bool           // of Write and Rename: it must not be there
+	Unnamed   bool           // of Write: a file without a name is made in the directory Paths[0]
 }

@@ -1,7 +1,9 @@
 package notify
 
 import (
+	"encoding/binary"
 	"errors"
+	"net/netip"
 	"os"
 	"runtime"
 	"strconv"
@@ -158,7 +160,11 @@ func (w *Watcher) one() (e Event, ok bool, err error) {
 	if c != nil && n.arch == unix.AUDIT_ARCH_X86_64 {
 		if e, ok = c.event(&n.args, w.acts); ok {
 			var blind bool
-			ok, blind = c.copyPaths(&e, &n)
+			if e.Act == Connect {
+				ok, blind = copyPeer(&e, &n)
+			} else {
+				ok, blind = c.copyPaths(&e, &n)
+			}
 			if blind {
 				w.lost.Add(1)
 			}
@@ -214,6 +220,30 @@ func (c *call) copyPaths(e *Event, n *notification) (ok, blind bool) {
 		e.Paths[i] = name
 	}
 	return true, false
+}
+
+// copyPeer fills in the address of a connect; false when it is none of the
+// internet, or none that the kernel would take.
+func copyPeer(e *Event, n *notification) (ok, blind bool) {
+	const address, length = 1, 2
+	var b [unix.SizeofSockaddrInet6]byte
+	size := min(uint64(uint32(n.args[length])), uint64(len(b)))
+	if size < unix.SizeofSockaddrInet4 {
+		return false, false
+	}
+	local := []unix.Iovec{{Base: &b[0], Len: size}}
+	got, err := unix.ProcessVMReadv(int(n.pid), local, []unix.RemoteIovec{{Base: uintptr(n.args[address]), Len: int(size)}}, 0)
+	if err != nil || got != int(size) {
+		return false, errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS)
+	}
+	port := binary.BigEndian.Uint16(b[2:])
+	switch family := binary.LittleEndian.Uint16(b[:]); {
+	case family == unix.AF_INET:
+		e.Peer = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[4:8])), port)
+	case family == unix.AF_INET6 && size == unix.SizeofSockaddrInet6:
+		e.Peer = netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[8:24])).Unmap(), port)
+	}
+	return e.Peer.IsValid(), false
 }
 
 // start is the directory that relative paths start at, or the file of a
