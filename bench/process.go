@@ -90,6 +90,7 @@ const (
 	floorTrue    = "floor in C, confined as tier full"
 	sbxLandlock  = "sbx exec --tier landlock -- /bin/true"
 	sbxFull      = "sbx exec --tier full -- /bin/true"
+	sbxPreview   = "sbx exec --preview --tier full -- /bin/true"
 	bwrapBare    = "bwrap --unshare-all, / and workspace only"
 	bwrapTrue    = "bwrap --unshare-all, the mounts of tier full"
 	firejailTrue = "firejail, options that come nearest"
@@ -109,6 +110,8 @@ func wholeProcess(w io.Writer, o options) error {
 		o.candidate(sbxLandlock, o.sbx, "exec", "--tier", "landlock", "--workspace", ws, "--", "/bin/true"),
 		o.candidate(sbxFull, o.sbx, "exec", "--tier", "full", "--workspace", ws, "--", "/bin/true"),
 	}
+	// Nothing is written, so that this is what the preview costs a command by itself.
+	candidates = append(candidates, o.candidate(sbxPreview, o.sbx, "exec", "--preview", "--discard", "--tier", "full", "--workspace", ws, "--", "/bin/true"))
 	others := map[string][]string{
 		bwrapBare:    {"bwrap", "--unshare-all", "--new-session", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", ws, ws},
 		bwrapTrue:    o.bwrapLike(spots),
@@ -134,6 +137,7 @@ func wholeProcess(w io.Writer, o options) error {
 		{of: sbxFull, by: bwrapTrue, atMost: 1.1},
 		{of: sbxFull, by: firejailTrue, atMost: 0.4},
 		{of: sbxLandlock, by: bwrapTrue, atMost: 1},
+		{of: sbxPreview, by: sbxFull, atMost: 1.5},
 		{of: sbxFull, by: floorTrue},
 		{of: floorTrue, by: plainTrue},
 	})

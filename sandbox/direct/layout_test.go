@@ -21,6 +21,9 @@ func lines(all []spot) []string {
 		if s.from != "" {
 			line += " of " + s.from
 		}
+		if s.layer > 0 {
+			line += fmt.Sprintf(" of layer %d", s.layer)
+		}
 		if s.above >= 0 {
 			line += " in " + all[s.above].path
 		}
@@ -52,6 +55,28 @@ func TestLayout(t *testing.T) {
 			sandbox.Profile{Workspace: "/ws", Private: sandbox.Private{Temp: "/p/tmp", Cache: "/p/cache"}},
 			on,
 			[]string{"bind /p/cache", "bind /p/tmp", "shut /run", "bind /tmp of /p/tmp", "cover /var/tmp", "bind /ws"},
+		},
+		{
+			"preview",
+			sandbox.Profile{Workspace: "/ws", Write: []string{"/ws/.claude/free", "/srv"}, Protect: []string{"/ws/.git/config", "/ws/.claude"}, Preview: &sandbox.Preview{Roots: []string{"/ws"}}},
+			on,
+			[]string{
+				"shut /run", "bind /srv", "cover /tmp", "cover /var/tmp", "bind /ws of layer 1", "guard /ws/.claude in /ws",
+				"bind /ws/.claude/free of layer 1 in /ws/.claude", "pin /ws/.git of layer 1 in /ws", "guard /ws/.git/config in /ws/.git",
+			},
+		},
+		{
+			"preview of the home directory",
+			sandbox.Profile{
+				Workspace: "/home/u/ws", Private: sandbox.Private{Temp: "/home/u/.cache/sbx/1/tmp", Cache: "/home/u/.cache/sbx/1/cache"},
+				Protect: []string{"/home/u/.cache/sbx"}, Preview: &sandbox.Preview{Roots: []string{"/home/u"}},
+			},
+			hide("/home/u/.ssh"),
+			[]string{
+				"bind /home/u of layer 1", "pin /home/u/.cache of layer 1 in /home/u", "guard /home/u/.cache/sbx in /home/u/.cache",
+				"bind /home/u/.cache/sbx/1/cache in /home/u/.cache/sbx", "bind /home/u/.cache/sbx/1/tmp in /home/u/.cache/sbx", "mask /home/u/.ssh in /home/u",
+				"shut /run", "bind /tmp of /home/u/.cache/sbx/1/tmp", "cover /var/tmp",
+			},
 		},
 		{
 			"workspace in /tmp",
