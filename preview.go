@@ -154,6 +154,15 @@ func (j *job) run(ctx context.Context) (sandbox.Result, error) {
 			return refused, err
 		}
 	}
+	list := make([]changes.Layer, len(profile.Preview.Roots))
+	for i, root := range profile.Preview.Roots {
+		info, err := os.Stat(root)
+		if err != nil {
+			return refused, fmt.Errorf("preview: %w: %w", err, sandbox.ErrStart)
+		}
+		id := identify(info)
+		list[i] = changes.Layer{Root: root, Dev: id.dev, Ino: id.ino}
+	}
 	result, err := j.runWatched(ctx, j.session)
 	if errors.Is(err, sandbox.ErrNoOverlay) {
 		result, err = j.runCopied(ctx, profile, &o, err)
@@ -164,9 +173,8 @@ func (j *job) run(ctx context.Context) (sandbox.Result, error) {
 		}
 		return result, err
 	}
-	list := make([]changes.Layer, len(result.Layers))
 	for i, dir := range result.Layers {
-		list[i] = changes.Layer{Root: profile.Preview.Roots[i], Dir: dir, Copy: j.preview.copies[i]}
+		list[i].Dir, list[i].Copy = dir, j.preview.copies[i]
 	}
 	result.Layers = nil
 	got, rerr := changes.Read(list, o)

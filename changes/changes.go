@@ -18,6 +18,8 @@ import (
 type Layer struct {
 	Root string   // the real directory; absolute, without symbolic links
 	Dir  *os.File // the layer: an overlay's upper directory, or the copy
+	// Dev and Ino are what Root was when the run began; 0: not checked.
+	Dev, Ino uint64
 	// Copy is the state of Root that the copy was made of. nil: Dir is an upper
 	// directory.
 	Copy *Snapshot

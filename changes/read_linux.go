@@ -114,6 +114,9 @@ func readLayer(c *Changes, index int, l Layer, o Options) error {
 	if err != nil {
 		return err
 	}
+	if l.Ino != 0 && (base.Ino != l.Ino || base.Dev != l.Dev) {
+		return errors.New("it is another directory now")
+	}
 	c.plan.Bases = append(c.plan.Bases, *base)
 	if r.mount, err = mountAt(lower, "."); err != nil {
 		return err

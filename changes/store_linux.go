@@ -284,6 +284,11 @@ func (c *Changes) copyLayer(i int, to string, plan *plan, limit int64) error {
 	if err := MakeLayer(to, c.owner); err != nil {
 		return err
 	}
+	if c.owner != nil { // who must be able to pass through
+		if err := os.Chmod(filepath.Dir(to), 0o711); err != nil {
+			return err
+		}
+	}
 	return as(c.owner, func() error {
 		dst, err := unix.Open(to, dirFlags, 0)
 		if err != nil {
