@@ -216,9 +216,9 @@ func (f *finder) guarded() []string {
 }
 
 // maxRead bounds the files of git that are read.
-const maxRead = 1 << 20
+const maxRead = 8 << 20
 
-var errTooLarge = errors.New("larger than a file of git should be")
+var errTooLarge = errors.New("larger than 8 MiB, so it was not read for what it names; make it smaller")
 
 // read gives the text of a small regular file; "" for anything else. To open a
 // device may do something.

@@ -1,6 +1,7 @@
 package protect
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -101,7 +102,11 @@ func (f *finder) path(base, said string) (string, stamp) {
 // gitDir protects what a git directory, a real one, says about programs to run.
 // top is where its files are; "" when they are nowhere.
 func (f *finder) gitDir(dir, top string) {
-	if f.gitDirs[dir] || len(f.gitDirs) == maxItems {
+	if f.gitDirs[dir] {
+		return
+	}
+	if len(f.gitDirs) == maxItems {
+		f.err = fmt.Errorf("more than %d git directories, %s is one too many", maxItems, dir)
 		return
 	}
 	f.gitDirs[dir] = true
@@ -170,7 +175,11 @@ const maxDepth = 8
 
 // modules looks at the git directories of submodules.
 func (f *finder) modules(dir string, depth int) {
-	if depth > maxDepth || !lookAt(dir).dir() {
+	if f.free(dir) || !lookAt(dir).dir() {
+		return
+	}
+	if depth > maxDepth { // what is not looked at stays as it is
+		f.look(filepath.Dir(dir), filepath.Base(dir), gitSubject())
 		return
 	}
 	for _, name := range f.list(dir) {
@@ -189,7 +198,7 @@ func (f *finder) modules(dir string, depth int) {
 
 // worktrees looks at the linked worktrees of a git directory.
 func (f *finder) worktrees(dir string) {
-	if !lookAt(dir).dir() {
+	if f.free(dir) || !lookAt(dir).dir() {
 		return
 	}
 	for _, name := range f.list(dir) {

@@ -262,8 +262,21 @@ func TestFindBounds(t *testing.T) {
 	if _, err := Find(sandbox.Profile{Workspace: dir}, Options{Unprotect: []string{".claude"}}); err != nil {
 		t.Error(err)
 	}
+	many := tree(t, repo(".git/", map[string]string{".git/modules/": "", ".git/worktrees/": ""}))
+	for i := range maxItems {
+		must(t, os.Mkdir(filepath.Join(many, ".git/modules", strings.Repeat("x", i%200+1)+string(rune('a'+i/200))), 0o755))
+	}
+	if _, err := Find(sandbox.Profile{Workspace: many}, Options{}); err == nil || !strings.Contains(err.Error(), "--unprotect") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Find(sandbox.Profile{Workspace: many}, Options{Unprotect: []string{".git/modules"}}); err != nil {
+		t.Error(err)
+	}
 	// Modules in modules, links in links: an end is found.
-	find(t, tree(t, map[string]string{".git/HEAD": "", ".git/modules/" + strings.Repeat("a/", 30) + "HEAD": "", ".envrc": "-> .envrc"}), Options{})
+	deep := tree(t, map[string]string{".git/HEAD": "", ".git/modules/" + strings.Repeat("a/", 30) + "HEAD": "", ".envrc": "-> .envrc"})
+	if got := relative(find(t, deep, Options{}).Paths(), deep); !slices.Equal(got, []string{".envrc", ".git/modules/" + strings.Repeat("a/", maxDepth) + "a"}) {
+		t.Errorf("%q", got)
+	}
 	large := tree(t, repo(".git/", map[string]string{".git/config": strings.Repeat("#", maxRead+1)}))
 	if _, err := Find(sandbox.Profile{Workspace: large}, Options{}); !errors.Is(err, errTooLarge) {
 		t.Errorf("a configuration that is not read: %v", err)
