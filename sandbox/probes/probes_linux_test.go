@@ -142,7 +142,7 @@ func TestDirectInALibrary(t *testing.T) {
 
 // lifeRows are those that a supervisor makes a difference for.
 func lifeRows() []string {
-	return []string{"P00", "P17", "P45", "P49", "P50", "P53", "P64", "P67", "P68", "P69", "P71", "P72", "P73", "P79", "P80", "P81"}
+	return []string{"P00", "P17", "P45", "P49", "P50", "P53", "P64", "P67", "P68", "P69", "P71", "P72", "P73", "P76", "P77", "P78", "P79", "P80", "P81", "N70", "N71", "N72", "N73"}
 }
 
 // A room in a temp directory, which a backend may replace.
@@ -173,6 +173,7 @@ func alsoWithout(id string) bool {
 	}
 	for _, always := range []string{
 		"P17", "P71", // it shuts descriptors and ends the tree
+		"P77", "P78a", "N70", "N71", "N72", // it measures, and copies output
 		"P49h", "P49i", // the host's first process; the control is another one
 	} {
 		if strings.HasPrefix(id, always) {
