@@ -28,6 +28,10 @@ func (e *HelperError) Error() string {
 // Unwrap makes errors.Is(err, sandbox.ErrUnavailable) true.
 func (e *HelperError) Unwrap() error { return sandbox.ErrUnavailable }
 
+// FindProxy finds sbx-proxy as a run with rules would, for a command that can
+// write to no further place.
+func FindProxy(configured string) (string, error) { return findHelper("sbx-proxy", configured, nil) }
+
 // findHelper finds a program of ours: at the configured path, else beside this
 // program, else in the folder libexec/sbx beside the folder of this program. It is
 // never searched on PATH, which may hold directories of the workspace.

@@ -413,6 +413,25 @@ func TestOneQuestionForManyConnections(t *testing.T) {
 	}
 }
 
+// localhost is the host's loopback, whoever could answer otherwise.
+func TestLocalhost(t *testing.T) {
+	b := proxy(t, "*:*")
+	for _, name := range []string{"localhost", "LOCALHOST.", "a.localhost"} {
+		b.book.names[strings.ToLower(name)] = []string{public}
+		policy, err := netrules.Parse("allow:*:*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := proxy(t, "*:*", func(c *Config) { c.Policy, c.Resolver = policy, b.book })
+		if out := c.raw("CONNECT " + name + ":443 HTTP/1.1\r\n\r\n"); !strings.Contains(out, "loopback address (it resolves to 127.0.0.1") {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
+	if len(b.book.asked) > 0 {
+		t.Errorf("asked for %v", b.book.asked)
+	}
+}
+
 func TestAnswersAreBounded(t *testing.T) {
 	n := newNames(&phoneBook{})
 	for i := range maxAnswers + 100 {

@@ -7,6 +7,7 @@ work=$(mktemp -d /var/tmp/sbx-backends-XXXXXX)
 trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
 CGO_ENABLED=0 "${GO:-go}" build -o "$work/sbx" ./cmd/sbx
+CGO_ENABLED=0 "${GO:-go}" build -o "$work/sbx-proxy" ./cmd/sbx-proxy
 mkdir "$work/home" "$work/room"
 chown 65533:65533 "$work/home"
 

@@ -182,12 +182,16 @@ func (c *probeCall) run(s *streams, backends []sandbox.Backend) int {
 		s.fail(fmt.Errorf("find the path of sbx: %w", err))
 		return exitNotStarted
 	}
+	proxy, err := probedProxy()
+	if err != nil {
+		s.say("hint", err.Error())
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var reports []probes.Report
 	for _, b := range backends {
 		o := probes.Options{
-			Helper: []string{self, "probe"}, Exec: []string{self, "exec"}, Dir: c.dir, Only: c.only, Library: c.library,
+			Helper: []string{self, "probe"}, Exec: []string{self, "exec"}, Dir: c.dir, Only: c.only, Library: c.library, Proxy: proxy,
 			Container: c.container, Environ: engineEnvironment(c.container.Image),
 		}
 		if c.verbose && !c.json {
@@ -207,6 +211,15 @@ func (c *probeCall) run(s *streams, backends []sandbox.Backend) int {
 		return exitNotStarted
 	}
 	return c.print(s, reports)
+}
+
+// probedProxy is the sbx-proxy that runs would use.
+func probedProxy() (string, error) {
+	file, err := config.Load(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	return sbx.FindProxy(file.Proxy)
 }
 
 // progress is the line of one row.

@@ -46,6 +46,9 @@ type Needs struct {
 // no unix sockets, default controls.
 type Setup struct {
 	Online bool // network on
+	// Rules is the network as a list of rules of package netrules, "allow:a,b";
+	// empty: none. $NAME in them is replaced as in an act.
+	Rules  string
 	Unix   bool // unix sockets allowed
 	Stdin  string
 	Limit  time.Duration // wall time
@@ -148,6 +151,8 @@ type Options struct {
 	// Without names layers that the backend leaves out. A helper that is built
 	// for it passes the names to its backend: the suite must fail then.
 	Without []string
+	// Proxy is the path of sbx-proxy; rows about rules cannot be tried without it.
+	Proxy string
 	// Progress, when it is set, is called after each row.
 	Progress func(Outcome)
 }

@@ -52,7 +52,7 @@ func run(t *testing.T, b sandbox.Backend, o probes.Options) probes.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Helper = []string{self}
+	o.Helper, o.Proxy = []string{self}, proxyProgram(t)
 	report, err := probes.Run(t.Context(), b, o)
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +62,27 @@ func run(t *testing.T, b sandbox.Backend, o probes.Options) probes.Report {
 	}
 	t.Log(report.Summary())
 	return report
+}
+
+// proxyVar names sbx-proxy for the run as an ordinary user.
+const proxyVar = "SBX_PROBES_PROXY"
+
+// proxyProgram builds sbx-proxy where every user can start it.
+func proxyProgram(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "sbx-proxy-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	file := filepath.Join(dir, "sbx-proxy")
+	if out, err := exec.Command("go", "build", "-o", file, "../../cmd/sbx-proxy").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // leftovers lists what is still on the host of a run. Others may be going on.
@@ -279,7 +300,7 @@ func TestAsUser(t *testing.T) {
 	cmd := exec.Command("setpriv", "--reuid", name, "--regid", name, "--init-groups", dir+"/probes.test")
 	cmd.Dir = "/"
 	cmd.Env = []string{
-		"HOME=/home/" + name, "PATH=/usr/local/bin:/usr/bin:/bin", "XDG_RUNTIME_DIR=" + sockets, "SBX_PROBES_DIR=/home/" + name,
+		"HOME=/home/" + name, "PATH=/usr/local/bin:/usr/bin:/bin", "XDG_RUNTIME_DIR=" + sockets, "SBX_PROBES_DIR=/home/" + name, proxyVar + "=" + proxyProgram(t),
 	}
 	out, err := cmd.Output()
 	if err != nil {
@@ -308,7 +329,7 @@ func asUser(dir string) int {
 	self, err := os.Executable()
 	if err == nil {
 		var report probes.Report
-		if report, err = probes.Run(context.Background(), direct.New(), probes.Options{Helper: []string{self}, Dir: dir}); err == nil {
+		if report, err = probes.Run(context.Background(), direct.New(), probes.Options{Helper: []string{self}, Dir: dir, Proxy: os.Getenv(proxyVar)}); err == nil {
 			err = json.NewEncoder(os.Stdout).Encode(report)
 		}
 	}

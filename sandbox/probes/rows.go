@@ -8,7 +8,7 @@ import (
 // Rows lists every probe, in order of the groups.
 func Rows() []Row {
 	var all []Row
-	for _, list := range [][]Row{fileRows(), secretRows(), trustRows(), processRows(), callRows(), lifeRows(), limitRows(), networkRows()} {
+	for _, list := range [][]Row{fileRows(), secretRows(), trustRows(), processRows(), callRows(), lifeRows(), limitRows(), networkRows(), ruleRows()} {
 		all = append(all, list...)
 	}
 	return all

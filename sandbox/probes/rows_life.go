@@ -29,7 +29,6 @@ func lifeRows() []Row {
 }
 
 func networkRows() []Row {
-	const noList = "there is no allow list yet"
 	off := []sandbox.Control{sandbox.NetworkOff}
 	host := []sandbox.Control{sandbox.HostNetwork}
 	program := func(name string) Needs { return Needs{Programs: []string{name}} }
@@ -64,11 +63,5 @@ func networkRows() []Row {
 		{ID: "N65", Try: "open a vsock socket, network on", Canary: Exit, Setup: Setup{Online: true}, Controls: calls(), Act: []string{"vsock"}},
 		{ID: "N66", Try: "open a raw socket, network on", Canary: Exit, Setup: Setup{Online: true}, Controls: calls(), Act: []string{"raw"}, Needs: Needs{Root: true}},
 		{ID: "N67", Try: "open a packet socket, network on", Canary: Exit, Setup: Setup{Online: true}, Controls: calls(), Act: []string{"packet"}, Needs: Needs{Root: true}},
-		{ID: "P88", Try: "use an empty allow list", Beyond: noList},
-		{ID: "P89", Try: "match names in an allow list", Beyond: noList},
-		{ID: "P91", Try: "go past the proxy of an allow list", Beyond: noList},
-		{ID: "P93", Try: "carry data out in names to resolve", Beyond: noList},
-		{ID: "P94", Try: "use the proxy without its token", Beyond: noList},
-		{ID: "P95", Try: "be told which rule refused a host", Beyond: noList},
 	})
 }

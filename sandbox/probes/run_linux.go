@@ -126,6 +126,9 @@ func (r *runner) lacks(row Row) string {
 	if (row.Needs.Root || row.Setup.Nobody) && os.Geteuid() != 0 {
 		return "without a sandbox only root can do it"
 	}
+	if row.Setup.Rules != "" && r.options.Proxy == "" {
+		return "there is no sbx-proxy beside sbx"
+	}
 	for _, name := range row.Needs.Programs {
 		if _, err := lookPath(name, []string{"PATH=" + os.Getenv("PATH")}); err != nil {
 			return "there is no program " + name
@@ -193,13 +196,18 @@ func (r *runner) command(row Row, at place) []string {
 
 // act is the argv of an act of the probe program.
 func (r *runner) act(words ...string) []string {
-	vars := r.room.vars()
 	argv := append([]string{r.room.helper()}, r.options.Helper[1:]...)
-	argv = append(argv, modeAct)
+	return append(append(argv, modeAct), r.expanded(words)...)
+}
+
+// expanded puts the places of the room in.
+func (r *runner) expanded(words []string) []string {
+	vars := r.room.vars()
+	list := make([]string, 0, len(words))
 	for _, w := range words {
-		argv = append(argv, os.Expand(w, func(name string) string { return vars[name] }))
+		list = append(list, os.Expand(w, func(name string) string { return vars[name] }))
 	}
-	return argv
+	return list
 }
 
 // judge says what an act came to.

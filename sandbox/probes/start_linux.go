@@ -187,6 +187,11 @@ func (r *runner) profile(s Setup) sandbox.Profile {
 	if s.Online {
 		p.Network = sandbox.NetworkHost
 	}
+	if list, ok := strings.CutPrefix(s.Rules, allow); ok {
+		words := strings.FieldsFunc(list, func(c rune) bool { return c == ',' })
+		p.Network = sandbox.NetworkRules
+		p.Egress = &sandbox.Egress{Rules: r.expanded(words), Proxy: r.options.Proxy}
+	}
 	if s.Nobody {
 		p.Identity = &sandbox.Identity{UID: nobody, GID: nobody, Groups: []uint32{nobody}, Why: "a probe"}
 	}
