@@ -110,6 +110,10 @@ var rooms = []room{
 		why: "it starts in every container, and the same code gives it its order: it knows no engine",
 	},
 	{
+		dir: "sandbox/warm", rooms: []string{"sandbox", "sandbox/pid1"}, modules: []string{sysModule}, light: true,
+		why: "it finds and uses what a backend has started: it links no engine, so that a warm command starts at once",
+	},
+	{
 		dir: "cmd/sbx-init", rooms: []string{"sandbox/pid1"}, light: true,
 		why: "it starts in every container",
 	},
@@ -156,7 +160,7 @@ var rooms = []room{
 	},
 	{
 		dir:     "cmd/sbx",
-		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/helper", "sandbox/probes", "hook", "wrappers", "changes"},
+		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/helper", "sandbox/probes", "sandbox/warm", "hook", "wrappers", "changes"},
 		modules: []string{sysModule},
 		light:   true,
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",

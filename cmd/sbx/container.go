@@ -36,8 +36,15 @@ func (c *execCall) container(o *sbx.Options, file config.Config, over config.Ove
 		}
 		o.Container.CPUs = n
 	}
-	var err error
-	o.Registry, err = registry(file.Helpers, o.Backend)
+	known, err := registry(file.Helpers, o.Backend)
+	if err != nil {
+		return err
+	}
+	kept, err := c.sessionWanted()
+	if err == nil && kept && inContainers(o.Backend) {
+		known, err = warmed(known, o.Backend)
+	}
+	o.Registry = known
 	return err
 }
 

@@ -44,6 +44,7 @@ const confineHelp = `
   --cwd DIR           where it starts, in the workspace (default: its top)
   --backend NAME      direct (default); docker or podman: in a container; none: no isolation at all
   --image IMAGE       the container's image (default: python:3.12-slim)
+  --session auto|off  keep the container for the next command (sbx session --help)
   --network WHAT      off (default), on, auto, or allow:HOST,… (sbx network --help); --net too
   --allow-tag network let --network auto open the network to commands with this tag
   --timeout TIME      90s, 5m; a bare number is seconds
@@ -87,6 +88,7 @@ type execCall struct {
 	flags
 	workspace, backend string
 	image              string
+	session            choice
 	cwd                string
 	result             string
 	tier, require      string
@@ -114,11 +116,12 @@ type execCall struct {
 }
 
 func newExecCall(name string) *execCall {
-	c := &execCall{flags: *newFlags(name), temp: choice{words: []string{"run", "keep"}}}
+	c := &execCall{flags: *newFlags(name), temp: choice{words: []string{"run", "keep"}}, session: choice{words: []string{sessionAuto, "off"}}}
 	c.StringVar(&c.workspace, "workspace", "", "")
 	c.StringVar(&c.cwd, "cwd", "", "")
 	c.StringVar(&c.backend, "backend", "", "")
 	c.StringVar(&c.image, "image", "", "")
+	c.Var(&c.session, "session", "")
 	c.StringVar(&c.result, "result", "", "")
 	c.Var(&c.net, "network", "")
 	c.Var(&c.net, "net", "")

@@ -24,6 +24,7 @@ const (
 	binVar     = "SBX_TEST_BIN"     // directory with sbx and sbx-exec
 	scriptsVar = "SBX_TEST_SCRIPTS" // directory with the scripts
 	rootVar    = "SBX_TEST_ROOT"    // directory below which the scripts work
+	engineVar  = "SBX_TEST_DOCKER_HOST" // of scripts/engines.sh
 	requireVar = "SBX_REQUIRE"      // abilities whose absence is a failure
 )
 
@@ -50,8 +51,14 @@ func build(dir string) error {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}
-	for name, source := range map[string]string{"sbx": ".", "sbx-proxy": "../sbx-proxy"} {
-		out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), source).CombinedOutput()
+	programs := []string{"sbx", "sbx-proxy"}
+	if os.Getenv(engineVar) != "" {
+		programs = append(programs, "sbx-init", "sbx-backend-docker")
+	}
+	for _, name := range programs {
+		c := exec.Command("go", "build", "-o", filepath.Join(dir, name), "../"+name)
+		c.Env = append(os.Environ(), "CGO_ENABLED=0") // sbx-init runs in images without a C library
+		out, err := c.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("build %s: %w\n%s", name, err, out)
 		}
@@ -191,6 +198,7 @@ func setupScript(env *testscript.Env) error {
 	env.Setenv("WS", filepath.Join(env.WorkDir, "ws"))
 	env.Setenv("PATH", searchPath())
 	env.Setenv("BIN", os.Getenv(binVar))
+	env.Setenv(engineVar, os.Getenv(engineVar))
 	env.Setenv("MARK", fmt.Sprintf("600.%d", time.Now().UnixNano()))
 	env.Setenv("UID", strconv.Itoa(os.Geteuid()))
 	return nil
@@ -208,7 +216,7 @@ func searchPath() string {
 	return strings.Join(path, string(filepath.ListSeparator))
 }
 
-// condition knows [root] and [direct]. An ability named in SBX_REQUIRE that is
+// condition knows [root], [direct], [full] and [docker]. An ability named in SBX_REQUIRE that is
 // absent fails the script instead of skipping it.
 func condition(cond string) (bool, error) {
 	have := false
@@ -217,6 +225,11 @@ func condition(cond string) (bool, error) {
 		return os.Geteuid() == 0, nil
 	case "direct":
 		have = exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--workspace", os.Getenv(scriptsVar), "--dry-run", "--", "true").Run() == nil
+	case "docker": // the ordinary user of the tests may not reach its socket
+		if os.Geteuid() != 0 {
+			return false, nil
+		}
+		have = os.Getenv(engineVar) != ""
 	case "full": // the tier with namespaces
 		out, err := exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--workspace", os.Getenv(scriptsVar), "--dry-run", "--", "true").Output()
 		have = err == nil && strings.Contains(string(out), `"tier":"full"`)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/sbx-run/sbx/sandbox"
@@ -33,6 +34,10 @@ type Options struct {
 	// Progress gets a line, or on a terminal a bar, while an image is fetched.
 	// nil: nowhere.
 	Progress io.Writer
+	// Warm keeps one container for all commands of a session. It ends with the
+	// session, or with this process. Commands of one session see each other's
+	// processes then.
+	Warm bool
 }
 
 // Backend is one engine. It is safe for concurrent use.
@@ -102,4 +107,17 @@ func (b *Backend) Open(ctx context.Context, p sandbox.Profile) (sandbox.Session,
 		return nil, err
 	}
 	return b.open(ctx, p)
+}
+
+// Start makes a container that outlives this process: see sandbox.Starter.
+func (b *Backend) Start(ctx context.Context, p sandbox.Profile, dir string, idle time.Duration) (sandbox.Warm, error) {
+	if err := b.checkProfile(p); err != nil {
+		return sandbox.Warm{}, err
+	}
+	return b.start(ctx, p, dir, idle)
+}
+
+// Stop ends a container that was started.
+func (b *Backend) Stop(ctx context.Context, p sandbox.Profile, w sandbox.Warm) error {
+	return b.stop(ctx, p, w)
 }

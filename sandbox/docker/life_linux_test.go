@@ -71,10 +71,16 @@ func TestKilledAtRandom(t *testing.T) {
 			})
 		}
 		group.Wait()
-		// What ends by itself has two seconds; the run after that removes the rest.
-		time.Sleep(2 * time.Second)
-		running, err := r.cli("ps", "-q", "--filter", "label=run.sbx.workspace="+r.hash()).Output()
-		check(r, err)
+		// What runs ends by itself. One that the engine is just starting finds nobody
+		// to connect to, which takes as long as the engine takes.
+		var running []byte
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			running, err = r.cli("ps", "-q", "--filter", "label=run.sbx.workspace="+r.hash()).Output()
+			check(r, err)
+			if len(running) == 0 || time.Now().After(deadline) {
+				break
+			}
+		}
 		if len(running) > 0 {
 			r.Errorf("still running: %s", running)
 		}

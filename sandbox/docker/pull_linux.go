@@ -24,9 +24,6 @@ type puller interface {
 
 // pull fetches an image and shows how far it is.
 func (b *Backend) pull(ctx context.Context, e puller, image string, never bool) error {
-	if _, err := reference.ParseNormalizedNamed(image); err != nil {
-		return b.notStarted("", fmt.Errorf("%q is not the name of an image: %w", image, err))
-	}
 	absent := func(why error) error {
 		return b.notStarted("", fmt.Errorf("the image %s is not here (%w): fetch it with `%s pull %s`, or load it with `%s load -i FILE`",
 			image, why, b.engine, image, b.engine))
@@ -56,6 +53,11 @@ func (b *Backend) pull(ctx context.Context, e puller, image string, never bool) 
 		return fmt.Errorf("%s: pull %s: %w: %w", b.engine, image, err, sandbox.ErrStart)
 	}
 	return nil
+}
+
+func isImage(name string) bool {
+	_, err := reference.ParseAnyReference(name)
+	return err == nil
 }
 
 // short keeps the last and most telling part of an engine's sentence.

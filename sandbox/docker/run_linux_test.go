@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -20,7 +22,7 @@ func TestRuns(t *testing.T) {
 	eachEngine(t, func(r *room) {
 		s := r.open()
 		out, result := r.run(s, "sh", "-c", "id -u; pwd; echo x >made; exit 7")
-		if want := "0\n" + r.workspace + "\n"; out != want || result.ExitCode != 7 || result.Ending != sandbox.Exited {
+		if want := fmt.Sprint(os.Geteuid(), "\n", r.workspace, "\n"); out != want || result.ExitCode != 7 || result.Ending != sandbox.Exited {
 			r.Errorf("%q, %+v", out, result)
 		}
 		if text, err := os.ReadFile(r.workspace + "/made"); err != nil || string(text) != "x\n" {
@@ -267,4 +269,39 @@ func TestIdentity(t *testing.T) {
 			r.Errorf("%q, %+v, owner %d:%d", out, result, st.Uid, st.Gid)
 		}
 	})
+}
+
+// TestAsOrdinaryUser repeats the tests as a user who may use the engine's socket
+// and nothing else.
+func TestAsOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this is an ordinary user")
+	}
+	need(t, docker.Docker)
+	var st syscall.Stat_t
+	check(t, syscall.Stat(strings.TrimPrefix(os.Getenv(hostVar), "unix://"), &st))
+	dir, err := os.MkdirTemp("/var/lib", "sbx-docker-user-")
+	check(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	check(t, os.Chmod(dir, 0o755))
+	check(t, os.Mkdir(dir+"/rooms", 0o755))
+	check(t, os.Chown(dir+"/rooms", 65533, 65533))
+	self, err := os.Executable()
+	check(t, err)
+	text, err := os.ReadFile(self)
+	check(t, err)
+	check(t, os.WriteFile(dir+"/docker.test", text, 0o755))
+	args := []string{"-test.v", "-test.skip=Conformance"}
+	if testing.Short() {
+		args = append(args, "-test.short")
+	}
+	c := exec.Command(dir+"/docker.test", args...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), baseVar+"="+dir+"/rooms", "HOME="+dir, "TMPDIR="+dir+"/rooms")
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65533, Gid: 65533, Groups: []uint32{st.Gid}}}
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%s", out)
 }

@@ -53,6 +53,7 @@ type session struct {
 	user    user
 	init    string
 
+	warm warmth
 	work sync.WaitGroup // what goes on after a command was answered for
 
 	mu       sync.Mutex
@@ -79,6 +80,9 @@ func (b *Backend) open(ctx context.Context, p sandbox.Profile) (sandbox.Session,
 			return nil, b.unavailable("share with the container", err)
 		}
 		s.places = append(s.places, place)
+	}
+	if image := cmp.Or(p.Container.Image, sandbox.DefaultImage); !isImage(image) {
+		return nil, b.unavailable("", fmt.Errorf("%q is not the name of an image", image))
 	}
 	// What the engine would refuse later with words of its own.
 	if _, err := b.makeBody(p, s.layout, s.user, machine, kindRun, "/", s.init); err != nil {
@@ -121,6 +125,7 @@ func (b *Backend) initProgram() (string, error) {
 
 // Close ends the connection to the engine.
 func (s *session) Close() error {
+	s.warm.end()
 	s.work.Wait()
 	s.engine.close()
 	return nil
@@ -181,6 +186,9 @@ func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 func (s *session) run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	if len(c.Argv) == 0 {
 		return notStarted(), fmt.Errorf("start command: no arguments: %w", sandbox.ErrStart)
+	}
+	if s.backend.options.Warm {
+		return s.runWarm(ctx, c)
 	}
 	box, err := s.box(ctx, c.Orphaned, kindRun)
 	if err != nil {
@@ -317,11 +325,15 @@ func (s *session) start(ctx context.Context, l *pid1.Listener, id string) (*pid1
 		conn, err = l.Accept()
 		accepted <- err
 	}()
+	// The engine answers after the first process has connected, and may take back
+	// a start whose request goes away: Close waits for the answer.
 	started := make(chan error, 1)
-	go func() {
+	s.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
 		_, err := s.engine.ContainerStart(ctx, id, client.ContainerStartOptions{})
 		started <- err
-	}()
+	})
 	var late <-chan time.Time
 	var watch <-chan time.Time
 	ended := make(chan string, 1)

@@ -140,7 +140,7 @@ func (s *session) order(c sandbox.Command) order {
 // Plan asks the helper what it would do.
 func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	null := sandbox.Command{Argv: c.Argv, Env: c.Env, Dir: c.Dir, Timeout: c.Timeout, Grace: c.Grace, Stderr: os.Stderr}
-	out, err := s.call(context.Background(), verbPlan, null)
+	out, err := s.call(context.Background(), verbPlan, s.order(null), null)
 	switch {
 	case err != nil:
 		return sandbox.Plan{}, err
@@ -154,7 +154,7 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 
 // Run lets the helper run the command: its streams are the helper's.
 func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	out, err := s.call(ctx, verbRun, c)
+	out, err := s.call(ctx, verbRun, s.order(c), c)
 	result := sandbox.Result{Backend: s.name, Ending: sandbox.Lost, ExitCode: 125}
 	if out.Result != nil {
 		result = *out.Result
@@ -182,7 +182,7 @@ func (s *session) silent(kind error) error {
 
 // call starts the helper, gives it the order, passes on what the caller wants,
 // and returns what it answered.
-func (s *session) call(ctx context.Context, verb string, c sandbox.Command) (outcome, error) {
+func (s *session) call(ctx context.Context, verb string, o order, c sandbox.Command) (outcome, error) {
 	fail := func(err error) (outcome, error) {
 		return outcome{}, fmt.Errorf("backend %s: start helper: %w: %w", s.name, err, sandbox.ErrStart)
 	}
@@ -215,7 +215,7 @@ func (s *session) call(ctx context.Context, verb string, c sandbox.Command) (out
 		return fail(err)
 	}
 	handed.Sent()
-	out, err := s.attend(ctx, c, child, orders, answers)
+	out, err := s.attend(ctx, o, c, child, orders, answers)
 	bytes, copyErr := handed.Finish()
 	if out.Result != nil && bytes != nil {
 		out.Result.BytesOut = bytes
@@ -230,7 +230,7 @@ func closeAll(files ...*os.File) {
 }
 
 // attend is the time while the helper lives.
-func (s *session) attend(ctx context.Context, c sandbox.Command, child *os.Process, orders, answers *os.File) (outcome, error) {
+func (s *session) attend(ctx context.Context, o order, c sandbox.Command, child *os.Process, orders, answers *os.File) (outcome, error) {
 	// The order may be longer than a pipe holds, and a helper may not read: what
 	// cannot be said any more is dropped.
 	messages := make(chan any, 64)
@@ -247,7 +247,7 @@ func (s *session) attend(ctx context.Context, c sandbox.Command, child *os.Proce
 		default:
 		}
 	}
-	tell(s.order(c))
+	tell(o)
 	var out outcome
 	read := make(chan error, 1)
 	go func() { read <- json.NewDecoder(answers).Decode(&out) }()
@@ -284,4 +284,35 @@ func (s *session) attend(ctx context.Context, c sandbox.Command, child *os.Proce
 			_ = child.Kill()
 		}
 	}
+}
+
+// Start lets the helper make a sandbox that outlives it: see sandbox.Starter.
+func (b *Backend) Start(ctx context.Context, p sandbox.Profile, dir string, idle time.Duration) (sandbox.Warm, error) {
+	out, err := b.keep(ctx, verbStart, p, kept{Dir: dir, Idle: idle})
+	switch {
+	case err != nil:
+		return sandbox.Warm{}, err
+	case out.Warm == nil:
+		return sandbox.Warm{}, fmt.Errorf("backend %s: its helper keeps no sessions: %w", b.name, sandbox.ErrUnavailable)
+	}
+	return *out.Warm, nil
+}
+
+// Stop lets the helper end one.
+func (b *Backend) Stop(ctx context.Context, p sandbox.Profile, w sandbox.Warm) error {
+	_, err := b.keep(ctx, verbStop, p, kept{Warm: &w})
+	return err
+}
+
+func (b *Backend) keep(ctx context.Context, verb string, p sandbox.Profile, k kept) (outcome, error) {
+	opened, err := b.Open(ctx, p)
+	if err != nil {
+		return outcome{}, err
+	}
+	s := opened.(*session)
+	out, err := s.call(ctx, verb, order{Version: Version, Profile: p, Session: &k}, sandbox.Command{Stderr: os.Stderr})
+	if err == nil {
+		err = out.Error.err(b.name)
+	}
+	return out, err
 }

@@ -27,6 +27,8 @@ const (
 	verbProbe = "probe"
 	verbPlan  = "plan"
 	verbRun   = "run"
+	verbStart = "start"
+	verbStop  = "stop"
 )
 
 // order is what a helper reads first. Control messages follow; their end says
@@ -34,7 +36,15 @@ const (
 type order struct {
 	Version int             `json:"version"`
 	Profile sandbox.Profile `json:"profile"`
-	Command command         `json:"command"`
+	Command command         `json:"command,omitzero"`
+	Session *kept           `json:"session,omitempty"` // of start and stop
+}
+
+// kept is a sandbox that is kept between commands.
+type kept struct {
+	Dir  string        `json:"dir,omitempty"` // where it listens
+	Idle time.Duration `json:"idle_ns,omitempty"`
+	Warm *sandbox.Warm `json:"warm,omitempty"` // the one to stop
 }
 
 // command is sandbox.Command without its streams, which are the helper's own.
@@ -66,6 +76,7 @@ type control struct {
 type outcome struct {
 	Result *sandbox.Result `json:"result,omitempty"`
 	Plan   *sandbox.Plan   `json:"plan,omitempty"`
+	Warm   *sandbox.Warm   `json:"warm,omitempty"`
 	Error  *failure        `json:"error,omitempty"`
 }
 

@@ -19,6 +19,8 @@ const usage = `%s runs commands for sbx. It is not called by hand.
   probe   print what it can enforce here, as JSON
   plan    read an order from $SBX_PLAN_FD, write the plan to $SBX_RESULT_FD
   run     read an order from $SBX_PLAN_FD, run it, write the result to $SBX_RESULT_FD
+  start, stop
+          the same for a sandbox that is kept between commands
 `
 
 // Serve is the main function of a helper around a backend. It returns the exit
@@ -31,7 +33,7 @@ func Serve(b sandbox.Backend, args []string) int {
 	switch verb {
 	case verbProbe:
 		return probe(b)
-	case verbPlan, verbRun:
+	case verbPlan, verbRun, verbStart, verbStop:
 	case "--help", "-h":
 		fmt.Printf(usage, Prefix+b.Name())
 		return 0
@@ -101,6 +103,9 @@ func handle(b sandbox.Backend, verb string, in *json.Decoder) (outcome, int) {
 	go hear(in, end, signals)
 	stop := fromTerminal(signals)
 	defer stop()
+	if verb == verbStart || verb == verbStop {
+		return keep(ctx, b, verb, o)
+	}
 	session, err := b.Open(ctx, o.Profile)
 	if err != nil {
 		return fail(err)
@@ -120,6 +125,28 @@ func handle(b sandbox.Backend, verb string, in *json.Decoder) (outcome, int) {
 		return fail(err)
 	}
 	return outcome{Result: &result, Error: failureOf(err)}, result.ExitCode
+}
+
+// keep makes or ends a sandbox that outlives this process.
+func keep(ctx context.Context, b sandbox.Backend, verb string, o order) (outcome, int) {
+	fail := func(err error) (outcome, int) { return outcome{Error: failureOf(err)}, 125 }
+	starter, ok := b.(sandbox.Starter)
+	switch {
+	case !ok:
+		return fail(fmt.Errorf("backend %s: it keeps no sessions: %w", b.Name(), sandbox.ErrUnavailable))
+	case o.Session == nil || verb == verbStop && o.Session.Warm == nil:
+		return fail(fmt.Errorf("backend %s: the order names no session: %w", b.Name(), sandbox.ErrStart))
+	case verb == verbStop:
+		if err := starter.Stop(ctx, o.Profile, *o.Session.Warm); err != nil {
+			return fail(err)
+		}
+		return outcome{}, 0
+	}
+	w, err := starter.Start(ctx, o.Profile, o.Session.Dir, o.Session.Idle)
+	if err != nil {
+		return fail(err)
+	}
+	return outcome{Warm: &w}, 0
 }
 
 // hear reads what sbx says during the run. Its end is the end of sbx.

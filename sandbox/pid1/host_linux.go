@@ -20,14 +20,6 @@ import (
 // patience is how long an answer may take after the command must have ended.
 const patience = 15 * time.Second
 
-// Setting is what holds for every command of a container.
-type Setting struct {
-	Dir     string   // where a command starts that does not say
-	Filters []string // as in Order
-	Places  []Place
-	Limits  sandbox.Limits
-}
-
 // Run gives the order for a command and waits until it has ended. A file among
 // the streams is handed over, except that a terminal is replaced by one of the
 // container's own.

@@ -64,9 +64,9 @@ func listenAt(dir string) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	name := "/proc/self/fd/" + strconv.Itoa(at) + "/" + socket
+	name := "/proc/self/fd/" + strconv.Itoa(at) + "/" + SocketName
 	if err = unix.Bind(fd, &unix.SockaddrUnix{Name: name}); err == nil {
-		if err = os.Chmod(filepath.Join(dir, socket), 0o777); err == nil {
+		if err = os.Chmod(filepath.Join(dir, SocketName), 0o777); err == nil {
 			err = unix.Listen(fd, 64)
 		}
 	}
@@ -202,7 +202,7 @@ func DialAt(dir string) (*Conn, error) {
 		return nil, err
 	}
 	defer unix.Close(at)
-	fd, err := dial("/proc/self/fd/" + strconv.Itoa(at) + "/" + socket)
+	fd, err := dial("/proc/self/fd/" + strconv.Itoa(at) + "/" + SocketName)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func Main(args []string) int {
 }
 
 func atSocket(work func(*Conn) error) error {
-	fd, err := dial(SocketDir + "/" + socket)
+	fd, err := dial(SocketDir + "/" + SocketName)
 	if err != nil {
 		return fmt.Errorf("connect to sbx: %w", err)
 	}

@@ -16,9 +16,9 @@ import (
 
 // Where things are inside the container.
 const (
-	Program   = "/.sbx-init" // the program
-	SocketDir = "/.sbx"      // holds the socket
-	socket    = "socket"
+	Program    = "/.sbx-init" // the program
+	SocketDir  = "/.sbx"      // holds the socket
+	SocketName = "socket"
 )
 
 // The first argument of the program.
@@ -54,6 +54,14 @@ type Place struct {
 	Path   string `json:"path"`
 	Device uint64 `json:"device"`
 	Inode  uint64 `json:"inode"`
+}
+
+// Setting is what holds for every command of a container.
+type Setting struct {
+	Dir     string         `json:"dir"`     // where a command starts that does not say
+	Filters []string       `json:"filters"` // as in Order
+	Places  []Place        `json:"places"`
+	Limits  sandbox.Limits `json:"limits,omitzero"`
 }
 
 // Answer is what came of an order.
