@@ -154,6 +154,9 @@ func trustRows() []Row {
 		{ID: "P32b", Try: "set core.fsmonitor", Shell: `git -C "$W" config core.fsmonitor ./e`, Needs: Needs{Programs: []string{"git"}}},
 		{ID: "P32c", Try: "write to .git/config", Act: []string{"append", "$W/.git/config"}},
 		{ID: "P32d", Try: "replace .git/config", Act: []string{"rename", "$W/own", "$W/.git/config"}},
+		{ID: "P32e", Try: "exchange .git/config with another file", Act: []string{"exchange", "$W/own", "$W/.git/config"}},
+		{ID: "P34e", Try: "exchange .git with another directory", Act: []string{"exchange", "$W/a", "$W/.git"}},
+		{ID: "P34f", Try: "exchange the hooks with another directory", Act: []string{"exchange", "$W/a", "$W/.git/hooks"}},
 		{ID: "P34a", Try: "move .git away", Act: []string{"rename", "$W/.git", "$W/g2"}},
 		{ID: "P34b", Try: "rebuild .git with a hook", Shell: `cd "$W" && mv .git g2 && mkdir .git && cp -r g2/* .git && echo x >.git/hooks/pre-commit`},
 		{ID: "P34c", Try: "replace the hooks by a link", Shell: `cd "$W" && mv .git/hooks h2 && ln -s ../h2 .git/hooks && echo x >h2/pre-commit`},
@@ -212,6 +215,7 @@ func reportedRows() []Row {
 		reported("P37", "make a repository with a hook below the workspace", `mkdir -p sub/.git/hooks && echo x >sub/.git/config && echo x >sub/.git/hooks/post-checkout`, "sub/.git", "sub/.git/hooks/post-checkout"),
 		reported("P37b", "make a bare repository", `mkdir -p b.git/objects b.git/refs && echo x >b.git/HEAD && echo x >b.git/config`, "b.git"),
 		reported("P37c", "let git find its configuration elsewhere", `echo ../evil >.git/commondir`, ".git/commondir"),
+		reported("P37d", "leave steps that git goes on with, and that run a program", `mkdir .git/rebase-merge && echo 'exec ./x' >.git/rebase-merge/git-rebase-todo`, ".git/rebase-merge/git-rebase-todo"),
 		reported("P42a", "make a link that leaves the workspace", `ln -s "$O" b/l`, "b/l"),
 		reported("P42b", "make a link by another link that leaves the workspace", `ln -s "$O" b/l; ln -s l/f b/m`, "b/m"),
 	}

@@ -123,8 +123,24 @@ func (f *finder) gitDir(dir, top string) {
 			f.gitDir(real, top)
 		}
 	}
+	for _, name := range []string{"rebase-merge/git-rebase-todo", "rebase-merge/git-rebase-todo.backup", "sequencer/todo"} {
+		if runsPrograms(f.read(filepath.Join(dir, name))) {
+			f.look(dir, name, subject{kind: sandbox.TrustHook, why: whyTodo})
+		}
+	}
 	f.modules(filepath.Join(dir, "modules"), 0)
 	f.worktrees(filepath.Join(dir, "worktrees"))
+}
+
+// runsPrograms says that a list of steps that git is to go on with holds a command.
+func runsPrograms(todo string) bool {
+	for line := range strings.Lines(todo) {
+		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if word == "exec" || word == "x" {
+			return true
+		}
+	}
+	return false
 }
 
 // maxIncludes is git's own limit on configurations that include each other.

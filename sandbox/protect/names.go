@@ -27,6 +27,7 @@ const (
 	whyNested   = "git run inside reads its configuration and runs its hooks"
 	whyShared   = "it can be changed by its other name"
 	whyItself   = "it is the program that confines commands"
+	whyTodo     = "git goes on with it, and it names programs to run"
 	whyWorktree = "git finds its configuration and hooks by it"
 )
 
@@ -43,6 +44,23 @@ func names() []name {
 		{".vscode/launch.json", sandbox.TrustSettings, false, whyEditor},
 		{".vscode/settings.json", sandbox.TrustSettings, false, whyEditor},
 		{".idea/runConfigurations", sandbox.TrustSettings, false, whyEditor},
+		{".windsurf", sandbox.TrustSettings, false, whyAgent},
+		{".opencode", sandbox.TrustSettings, false, whyAgent},
+		{"opencode.json", sandbox.TrustSettings, false, whyAgent},
+		{".aider.conf.yml", sandbox.TrustSettings, false, whyAgent},
+		{".continue", sandbox.TrustSettings, false, whyAgent},
+		{".kiro", sandbox.TrustSettings, false, whyAgent},
+		{".roo", sandbox.TrustSettings, false, whyAgent},
+		{".amazonq", sandbox.TrustSettings, false, whyAgent},
+		{".zed/tasks.json", sandbox.TrustSettings, false, whyEditor},
+		{".zed/settings.json", sandbox.TrustSettings, false, whyEditor},
+		{".exrc", sandbox.TrustSettings, false, whyEditor},
+		{".vimrc", sandbox.TrustSettings, false, whyEditor},
+		{".nvimrc", sandbox.TrustSettings, false, whyEditor},
+		{".nvim.lua", sandbox.TrustSettings, false, whyEditor},
+		{".dir-locals.el", sandbox.TrustSettings, false, whyEditor},
+		{".gdbinit", sandbox.TrustSettings, false, whyEditor},
+		{".lldbinit", sandbox.TrustSettings, false, whyEditor},
 		{".envrc", sandbox.TrustShell, true, "direnv runs it"},
 		{".husky", sandbox.TrustHook, true, whyHook},
 		{".sbx.json", sandbox.TrustSettings, true, "sbx takes settings from it"},
@@ -68,6 +86,17 @@ func names() []name {
 
 		{".npmrc", sandbox.TrustSettings, false, whyTool},
 		{".yarnrc.yml", sandbox.TrustSettings, false, whyTool},
+		{".yarnrc", sandbox.TrustSettings, false, whyTool},
+		{".yarn/plugins", sandbox.TrustSettings, false, whyTool},
+		{".pnp.cjs", sandbox.TrustSettings, false, whyTool},
+		{".cargo/config", sandbox.TrustSettings, false, whyTool},
+		{".cargo/config.toml", sandbox.TrustSettings, false, whyTool},
+		{".mise.toml", sandbox.TrustSettings, false, whyTool},
+		{".mvn", sandbox.TrustSettings, false, whyTool},
+		{".bundle/config", sandbox.TrustSettings, false, whyTool},
+		{".lfsconfig", sandbox.TrustSettings, false, whyTool},
+		{".pylintrc", sandbox.TrustSettings, false, whyTool},
+		{".tmux.conf", sandbox.TrustSettings, false, whyTool},
 		{".ripgreprc", sandbox.TrustSettings, false, whyTool},
 		{".gitmodules", sandbox.TrustSettings, false, whyTool},
 		{".gitattributes", sandbox.TrustSettings, false, whyTool},

@@ -64,6 +64,10 @@ func TestReport(t *testing.T) {
 		}, false},
 		{"replaced", "mv .git/config c2; cp c2 .git/config; rm -r .git/hooks; mkdir h; echo x >h/pre-commit; ln -s ../h .git/hooks", []string{"appeared hook h/pre-commit", "changed git-config .git/config", "changed hook .git/hooks"}, false},
 		{"git finds another place", "echo ../evil >.git/commondir; echo >.git/config.worktree", []string{"appeared git-config .git/commondir", "appeared git-config .git/config.worktree"}, false},
+		{"steps that git goes on with", "mkdir .git/rebase-merge .git/sequencer; echo pick 1234 >.git/sequencer/todo; printf 'pick 1234 exec\nexec ./x\n' >.git/rebase-merge/git-rebase-todo", []string{
+			"appeared hook .git/rebase-merge/git-rebase-todo",
+		}, false},
+		{"settings of further tools", "mkdir .cargo .windsurf; echo >.cargo/config.toml; echo >.exrc", []string{"appeared settings .cargo/config.toml", "appeared settings .exrc", "appeared settings .windsurf"}, false},
 		{"links that leave", "ln -s /etc/passwd l1; ln -s ../../.. src/l2; mkdir -p d/e; ln -s /nonexistent/x d/e/l3; ln -s l1 l4; ln -s $PWD/../beside l5", []string{
 			"appeared link d/e/l3", "appeared link l1", "appeared link l4", "appeared link l5", "appeared link src/l2",
 		}, false},
