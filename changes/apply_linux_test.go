@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -353,5 +354,103 @@ func TestOneAtATime(t *testing.T) {
 	check(t, b.Apply())
 	if err := b.Apply(); err == nil {
 		t.Error("applied twice")
+	}
+}
+
+// Somebody who exchanges directories for links while changes are applied leads
+// nothing out of the workspace.
+func TestApplyCannotBeLedOut(t *testing.T) {
+	r := newRoom(t)
+	outside := r.dir + "/outside"
+	check(t, os.Mkdir(outside, 0o755))
+	check(t, os.WriteFile(outside+"/x", []byte("canary\n"), 0o644))
+	check(t, os.WriteFile(outside+"/gone", []byte("canary\n"), 0o644))
+	want := describe(t, outside)
+	applied, refused := 0, 0
+	for range 15 {
+		removeAll(r.workspace + "/in")
+		r.write("in/x", "old\n")
+		r.write("in/gone", "old\n")
+		time.Sleep(15 * time.Millisecond)
+		c := r.preview(shell("echo evil >>in/x; echo evil >in/new; rm in/gone; mkdir in/d; chmod 700 in")...)
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				_ = os.Rename(r.workspace+"/in", r.workspace+"/aside")
+				_ = os.Symlink(outside, r.workspace+"/in")
+				_ = os.Remove(r.workspace + "/in")
+				_ = os.Rename(r.workspace+"/aside", r.workspace+"/in")
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		}()
+		if err := c.Apply(); err == nil {
+			applied++
+		} else {
+			refused++
+		}
+		close(stop)
+		<-done
+		if diff := compare(describe(t, outside), want); diff != "" {
+			t.Fatalf("outside changed:\n%s", diff)
+		}
+		check(t, os.RemoveAll(r.store))
+		check(t, os.Mkdir(r.store, 0o700))
+		left, _ := filepath.Glob(r.workspace + "/.sbx-preview-*")
+		for _, l := range left {
+			removeAll(l)
+		}
+	}
+	t.Logf("%d applied, %d refused", applied, refused)
+}
+
+// Root applies with the rights of the owner, not with its own.
+func TestAppliesAsTheOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	r := newRoom(t)
+	const uid = 54321
+	r.write("mine/file", "old\n")
+	for _, name := range []string{"", "/mine", "/mine/file"} {
+		check(t, os.Chown(r.workspace+name, uid, uid))
+	}
+	r.write("roots/file", "old\n") // a directory of root's in there
+	r.age()
+	start := describe(t, r.workspace)
+	layer := r.dir + "/layer"
+	check(t, os.MkdirAll(layer+"/mine", 0o755))
+	check(t, os.MkdirAll(layer+"/roots", 0o755))
+	for _, name := range []string{"/mine/new", "/roots/new"} {
+		check(t, os.WriteFile(layer+name, []byte("new\n"), 0o644))
+	}
+	for _, name := range []string{"", "/mine", "/roots", "/mine/new", "/roots/new"} {
+		check(t, os.Chown(layer+name, uid, uid))
+		check(t, os.Chmod(layer, 0o755))
+	}
+	read := func() *changes.Changes {
+		f, err := os.Open(layer)
+		check(t, err)
+		c, err := changes.Read([]changes.Layer{{Root: r.workspace, Dir: f}}, changes.Options{Began: time.Now(), Store: r.store, Owner: &changes.Owner{UID: uid, GID: uid}})
+		check(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	if err := read().Apply(); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("applied to what is root's: %v", err)
+	}
+	if diff := compare(describe(t, r.workspace), start); diff != "" {
+		t.Errorf("not taken back:\n%s", diff)
+	}
+	check(t, os.RemoveAll(layer+"/roots"))
+	check(t, read().Apply())
+	info, err := os.Lstat(r.workspace + "/mine/new")
+	check(t, err)
+	if st := info.Sys().(*syscall.Stat_t); st.Uid != uid || st.Gid != uid {
+		t.Errorf("the new file is %d:%d", st.Uid, st.Gid)
 	}
 }
