@@ -29,15 +29,19 @@ func TestFullKilledAtRandom(t *testing.T) {
 		rounds = 20
 	}
 	const atOnce = time.Second // measured: some milliseconds; the machine may be busy
-	up, longest := 0, time.Duration(0)
+	up, looked, longest := 0, 0, time.Duration(0)
 	for i := range rounds {
 		m := marker()
 		r.profile.Network = []sandbox.Network{sandbox.NetworkNone, sandbox.NetworkHost}[i%2]
 		cmd, _ := r.supervised(orders{Argv: []string{"sh", "-c", "trap '' TERM HUP INT; setsid sleep " + m + " & (setsid sh -c 'sleep " + m + " & sleep " + m + "' &) ; sleep " + m}})
 		check(t, cmd.Start())
 		time.Sleep(time.Duration(rand.IntN(60_000)) * time.Microsecond)
-		if alive(t, m) > 1 { // the orders are in the supervisor's environment, not in its arguments
-			up++
+		// To look takes so long that the command may be up afterwards: now and then only.
+		if i%4 == 0 {
+			looked++
+			if alive(t, m) > 1 { // the orders are in the supervisor's environment, not in its arguments
+				up++
+			}
 		}
 		check(t, cmd.Process.Kill())
 		_ = cmd.Wait()
@@ -51,8 +55,8 @@ func TestFullKilledAtRandom(t *testing.T) {
 		}
 		longest = max(longest, time.Since(killed))
 	}
-	if up == 0 || up == rounds {
-		t.Errorf("the command was up in %d of %d rounds: the moments are not spread", up, rounds)
+	if up == 0 {
+		t.Errorf("control: the command was never up in %d rounds", looked)
 	}
 	if after := mountinfo(t); after != before {
 		t.Errorf("the mounts of the host changed:\n%s", after)
@@ -62,7 +66,7 @@ func TestFullKilledAtRandom(t *testing.T) {
 			t.Errorf("the mount namespace %s of a run is left", name)
 		}
 	}
-	t.Logf("the command was up in %d of %d rounds; the last process was gone %v after sbx", up, rounds, longest)
+	t.Logf("%d rounds; the command was up in %d of %d that were looked at; the last process was gone %v after sbx", rounds, up, looked, longest)
 }
 
 // mountNamespaces lists those of all processes that can be looked at.
