@@ -11,12 +11,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // options say what to measure, with what.
@@ -32,26 +34,27 @@ type options struct {
 type section struct {
 	name string
 	run  func(io.Writer, options) error
+	slow bool // takes many minutes: only when it is asked for
 }
 
 // sections are in the order they are printed.
 func sections() []section {
 	return []section{
-		{"process", wholeProcess},
-		{"startup", startUp},
-		{"reading", reading},
-		{"curves", curves},
-		{"batch", batch},
-		{"engine", engine},
-		{"floor", floor},
-		{"crowd", crowd},
-		{"paths", extraPaths},
-		{"build", build},
-		{"denials", denials},
-		{"output", output},
-		{"network", network},
-		{"memory", memory},
-		{"user", asUser},
+		{name: "process", run: wholeProcess},
+		{name: "startup", run: startUp},
+		{name: "reading", run: reading},
+		{name: "curves", run: curves},
+		{name: "batch", run: batch},
+		{name: "engine", run: engine},
+		{name: "floor", run: floor},
+		{name: "crowd", run: crowd},
+		{name: "paths", run: extraPaths},
+		{name: "build", run: build},
+		{name: "denials", run: denials, slow: true},
+		{name: "output", run: output},
+		{name: "network", run: network},
+		{name: "memory", run: memory},
+		{name: "user", run: asUser},
 	}
 }
 
@@ -106,6 +109,7 @@ func measure(w io.Writer, sbx string, rounds int, only []string, guest string) e
 			return err
 		}
 		defer os.RemoveAll(top)
+		interrupted(func() { os.RemoveAll(top) })
 		o.dir, o.bin = filepath.Join(top, "self"), filepath.Join(top, "bin")
 	}
 	o.sbx = o.helper("sbx")
@@ -114,7 +118,7 @@ func measure(w io.Writer, sbx string, rounds int, only []string, guest string) e
 		defer func() { fmt.Fprintf(w, "\nLoad of the machine at the end: %s\n", load()) }()
 	}
 	for _, s := range sections() {
-		if len(only) > 0 && !slices.Contains(only, s.name) {
+		if len(only) > 0 && !slices.Contains(only, s.name) || len(only) == 0 && s.slow {
 			continue
 		}
 		if err := s.run(w, o); err != nil {
@@ -122,6 +126,18 @@ func measure(w io.Writer, sbx string, rounds int, only []string, guest string) e
 		}
 	}
 	return nil
+}
+
+// interrupted leaves nothing behind when somebody has enough of waiting.
+func interrupted(clean func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		sig := <-signals
+		clean()
+		fmt.Fprintln(os.Stderr, "bench: error: interrupted:", sig)
+		os.Exit(1)
+	}()
 }
 
 // machine says what was measured where. A load above that of this program makes
