@@ -10,13 +10,21 @@ import (
 // changesGitConfig says that a command calls git to do what it writes down in the
 // configuration of the repository. It is for a hint, not for a decision: what git
 // is called with by other programs is not seen.
-func changesGitConfig(s *shell.Script) bool {
+func changesGitConfig(s *shell.Script) bool { return callsGit(s, writesConfig) }
+
+// removesWorktree says that it calls git to remove or move a linked worktree.
+func removesWorktree(s *shell.Script) bool {
+	return callsGit(s, func(command string, words []string) bool {
+		return command == "worktree" && len(words) > 0 && slices.Contains([]string{"remove", "move", "prune"}, words[0])
+	})
+}
+
+func callsGit(s *shell.Script, how func(command string, words []string) bool) bool {
 	return s != nil && slices.ContainsFunc(s.Calls, func(c shell.Call) bool {
 		if c.Name() != "git" {
 			return false
 		}
-		command, words := gitCommand(c.Args())
-		return writesConfig(command, words)
+		return how(gitCommand(c.Args()))
 	})
 }
 

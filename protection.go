@@ -49,6 +49,9 @@ func (j *job) lookAfter(err error) {
 	for _, given := range j.watch.Unknown() {
 		j.result.Hints = append(j.result.Hints, "unprotect "+given+": no such file is protected; --dry-run lists those that are")
 	}
+	if dirs := j.watch.Worktrees(); j.result.ExitCode != 0 && len(dirs) > 0 && removesWorktree(j.script) {
+		j.result.Hints = append(j.result.Hints, "linked worktrees that were there before the command are protected; --unprotect "+j.shorten(dirs[0])+" lets git remove them")
+	}
 	if changesGitConfig(j.script) {
 		for _, file := range j.watch.Locked() {
 			j.result.Hints = append(j.result.Hints, file+" is protected, because git reads from it which programs to run; --unprotect "+j.shorten(file)+" lets the command change it")

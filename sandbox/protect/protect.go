@@ -251,6 +251,19 @@ func (w *Watch) Locked() []string {
 	return list
 }
 
+// Worktrees lists the directories that hold what git knows of linked worktrees, as
+// far as they are protected.
+func (w *Watch) Worktrees() []string {
+	var list []string
+	for path, it := range w.before.items {
+		if dir := filepath.Dir(filepath.Dir(path)); it.guard && filepath.Base(dir) == "worktrees" && filepath.Base(path) == "commondir" && !slices.Contains(list, dir) {
+			list = append(list, dir)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
 // maxFindings bounds a report.
 const maxFindings = 64
 
