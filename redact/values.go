@@ -15,7 +15,7 @@ type needles struct {
 	// pairs has a bit for the first two bytes of each needle: most places of a
 	// text are none, and are passed by one look.
 	pairs   []uint64
-	quads   []uint64 // the same for a hash of the first four bytes
+	quads   []uint64            // the same for a hash of the first four bytes
 	byPair  map[uint16][]string // longest first
 	first   [256]bool
 	longest int

@@ -21,11 +21,11 @@ import (
 // The scripts run the real binary. TestMain builds it, and the run as an
 // ordinary user gets it by these variables.
 const (
-	binVar     = "SBX_TEST_BIN"     // directory with sbx and sbx-exec
-	scriptsVar = "SBX_TEST_SCRIPTS" // directory with the scripts
-	rootVar    = "SBX_TEST_ROOT"    // directory below which the scripts work
+	binVar     = "SBX_TEST_BIN"         // directory with sbx and sbx-exec
+	scriptsVar = "SBX_TEST_SCRIPTS"     // directory with the scripts
+	rootVar    = "SBX_TEST_ROOT"        // directory below which the scripts work
 	engineVar  = "SBX_TEST_DOCKER_HOST" // of scripts/engines.sh
-	requireVar = "SBX_REQUIRE"      // abilities whose absence is a failure
+	requireVar = "SBX_REQUIRE"          // abilities whose absence is a failure
 )
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
