@@ -16,7 +16,7 @@ import sys
 import tarfile
 
 TOOLS = [
-    "bash", "coreutils", "dash", "diffutils", "findutils", "gawk", "git", "grep", "gzip", "hostname", "libc-bin", "login",
+    "bash", "coreutils", "curl", "dash", "diffutils", "findutils", "gawk", "git", "grep", "gzip", "hostname", "libc-bin", "login",
     "make", "mawk", "ncurses-base", "passwd", "procps", "python3", "sed", "tar", "util-linux",
 ]
 # Documents and data that no test opens.

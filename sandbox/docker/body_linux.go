@@ -172,7 +172,7 @@ func callersLimits() []*container.Ulimit {
 
 func (b *Backend) network(p sandbox.Profile) container.NetworkMode {
 	switch {
-	case p.Network == sandbox.NetworkNone:
+	case p.Network == sandbox.NetworkNone, p.Network == sandbox.NetworkRules && holdsRules:
 		return "none"
 	case b.engine == Docker:
 		return "bridge"

@@ -30,10 +30,11 @@ func decide(p sandbox.Profile, l layout) decision {
 		d.gap(sandbox.UnixSockets, "a socket that somebody outside opens in the workspace or another shared directory can be connected to",
 			"require unix-sockets: then the command can make none at all")
 	}
-	if p.Network == sandbox.NetworkRules {
-		d.gap(sandbox.RulesHeld, "this backend cannot hold a command to a list of hosts", "the backend direct")
+	ruled := p.Network == sandbox.NetworkRules && holdsRules
+	if p.Network == sandbox.NetworkRules && !ruled {
+		d.gap(sandbox.RulesHeld, "on this processor a command in a container cannot be held to a list of hosts", "an amd64 machine")
 	}
-	if p.Network != sandbox.NetworkNone {
+	if p.Network != sandbox.NetworkNone && !ruled {
 		d.gap(sandbox.HostNetwork, "the engine's network leads to the host's addresses and to metadata services; the host's loopback stays shut", "network off")
 	}
 	switch {
@@ -46,13 +47,11 @@ func decide(p sandbox.Profile, l layout) decision {
 		d.gap(sandbox.DenialsExplained, "nobody listens to what a container is refused", "the backend direct")
 	}
 	for _, c := range sandbox.Controls() {
-		if c == sandbox.DenialsExplained || c == sandbox.RulesHeld {
-			continue // neither is given here, asked for or not
-		}
-		if c == sandbox.NetworkOff && p.Network != sandbox.NetworkNone || d.open(c) {
-			continue
-		}
-		if c == sandbox.HostNetwork && p.Network != sandbox.NetworkNone {
+		switch {
+		case d.open(c), slices.Contains(sandbox.LimitControls(), c), // see bound
+			c == sandbox.NetworkOff && p.Network != sandbox.NetworkNone,
+			c == sandbox.DenialsExplained,
+			c == sandbox.RulesHeld && !ruled:
 			continue
 		}
 		d.enforced = append(d.enforced, c)

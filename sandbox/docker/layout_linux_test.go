@@ -144,6 +144,9 @@ func TestDecide(t *testing.T) {
 		{"a link", sandbox.Profile{Protect: []string{"/l"}}, layout{loose: []string{"/l"}}, "unix-sockets hooks-protected"},
 		{"read-only", sandbox.Profile{ReadOnly: true}, layout{}, "unix-sockets"},
 		{"network", sandbox.Profile{Network: sandbox.NetworkHost, Protect: []string{}}, layout{}, "unix-sockets host-network"},
+		{"rules", sandbox.Profile{Network: sandbox.NetworkRules, Protect: []string{}}, layout{}, map[bool]string{true: "unix-sockets", false: "unix-sockets network-rules host-network"}[holdsRules]},
+		{"denials", sandbox.Profile{Explain: sandbox.ExplainWrites, Protect: []string{}}, layout{}, "unix-sockets denials-explained"},
+		{"limits", sandbox.Profile{Limits: sandbox.Limits{CPUTime: 1, MemoryBytes: 1}, Protect: []string{}}, layout{}, "unix-sockets limits-exact"},
 		{"no sockets", sandbox.Profile{Required: []sandbox.Control{sandbox.UnixSockets}, Protect: []string{}}, layout{}, ""},
 		{"sockets", sandbox.Profile{UnixAllow: true, Protect: []string{}}, layout{}, "unix-sockets"},
 	} {
@@ -156,6 +159,12 @@ func TestDecide(t *testing.T) {
 	}
 	if d := decide(sandbox.Profile{Explain: sandbox.ExplainWrites}, layout{}); slices.Contains(d.enforced, sandbox.DenialsExplained) || !d.open(sandbox.DenialsExplained) {
 		t.Errorf("denials were asked for: %v %v", d.enforced, d.gaps)
+	}
+	// What was not asked for is not promised.
+	for _, c := range append(sandbox.LimitControls(), sandbox.DenialsExplained, sandbox.RulesHeld) {
+		if slices.Contains(decide(sandbox.Profile{}, layout{}).enforced, c) {
+			t.Errorf("promised without being asked: %s", c)
+		}
 	}
 	if d := decide(sandbox.Profile{Network: sandbox.NetworkHost}, layout{}); slices.Contains(d.enforced, sandbox.NetworkOff) || slices.Contains(d.enforced, sandbox.HostNetwork) {
 		t.Errorf("promised with the network on: %v", d.enforced)

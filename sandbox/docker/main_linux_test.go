@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// run builds the first process of containers once.
+// run builds the first process of containers, and the proxy, once.
 func run(m *testing.M) int {
 	if os.Getenv(initVar) == "" {
 		dir, err := os.MkdirTemp("", "sbx-docker-test-")
@@ -41,14 +41,15 @@ func run(m *testing.M) int {
 		}
 		defer os.RemoveAll(dir)
 		_ = os.Chmod(dir, 0o755)
-		file := dir + "/sbx-init"
-		build := exec.Command("go", "build", "-o", file, "github.com/sbx-run/sbx/cmd/sbx-init")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build sbx-init: %v\n%s", err, out)
-			return 1
+		for variable, name := range map[string]string{initVar: "sbx-init", proxyVar: "sbx-proxy"} {
+			build := exec.Command("go", "build", "-o", dir+"/"+name, "github.com/sbx-run/sbx/cmd/"+name)
+			build.Env = append(os.Environ(), "CGO_ENABLED=0")
+			if out, err := build.CombinedOutput(); err != nil {
+				fmt.Fprintf(os.Stderr, "build %s: %v\n%s", name, err, out)
+				return 1
+			}
+			os.Setenv(variable, dir+"/"+name)
 		}
-		os.Setenv(initVar, file)
 	}
 	return m.Run()
 }
@@ -58,6 +59,7 @@ const (
 	hostVar   = "SBX_TEST_DOCKER_HOST"
 	podmanVar = "SBX_TEST_PODMAN"
 	initVar   = "SBX_TEST_INIT"
+	proxyVar  = "SBX_TEST_PROXY"
 	baseVar   = "SBX_TEST_BASE" // where an ordinary user has rooms
 )
 

@@ -187,7 +187,8 @@ func (s *session) run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 	if len(c.Argv) == 0 {
 		return notStarted(), fmt.Errorf("start command: no arguments: %w", sandbox.ErrStart)
 	}
-	if s.backend.options.Warm {
+	// The listener of a proxy is one for each container.
+	if s.backend.options.Warm && s.profile.Network != sandbox.NetworkRules {
 		return s.runWarm(ctx, c)
 	}
 	box, err := s.box(ctx, c.Orphaned, kindRun)
@@ -195,7 +196,12 @@ func (s *session) run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 		return notStarted(), err
 	}
 	s.work.Go(s.reap)
-	result, err := box.conn.Run(ctx, c, s.setting())
+	var result sandbox.Result
+	if s.ruled() {
+		result, err = runRuled(ctx, box.conn, s.profile.Egress, c, s.setting())
+	} else {
+		result, err = box.conn.Run(ctx, c, s.setting())
+	}
 	_ = box.conn.Close() // the first process ends, and the engine removes the container
 	if err != nil {
 		box.remove()
@@ -207,6 +213,10 @@ func (s *session) run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 	}
 	return result, err
 }
+
+// ruled: the command is held to a list of hosts. Where that cannot be, the gap
+// was accepted.
+func (s *session) ruled() bool { return s.profile.Network == sandbox.NetworkRules && holdsRules }
 
 // setting is what holds for each command.
 func (s *session) setting() pid1.Setting {

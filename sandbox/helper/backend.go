@@ -120,6 +120,9 @@ func (s *session) Close() error { return nil }
 // order is what the helper reads.
 func (s *session) order(c sandbox.Command) order {
 	o := order{Version: Version, Profile: s.profile, Command: command{Dir: c.Dir, Timeout: c.Timeout, Grace: c.Grace}}
+	if way := s.profile.Egress; way != nil {
+		o.Upstream = &way.Upstream
+	}
 	for _, word := range c.Argv {
 		o.Command.Argv = append(o.Command.Argv, text(word))
 	}

@@ -38,6 +38,9 @@ type order struct {
 	Profile sandbox.Profile `json:"profile"`
 	Command command         `json:"command,omitzero"`
 	Session *kept           `json:"session,omitempty"` // of start and stop
+	// Upstream is that of the profile's Egress, which leaves it out: it may hold
+	// a password, and this descriptor is nobody else's.
+	Upstream *sandbox.Upstream `json:"upstream,omitempty"`
 }
 
 // kept is a sandbox that is kept between commands.

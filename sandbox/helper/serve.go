@@ -97,6 +97,9 @@ func handle(b sandbox.Backend, verb string, in *json.Decoder) (outcome, int) {
 		return fail(fmt.Errorf("backend %s: sbx speaks version %d of the helper protocol, this helper %d: install both of one release: %w",
 			b.Name(), o.Version, Version, sandbox.ErrUnavailable))
 	}
+	if o.Upstream != nil && o.Profile.Egress != nil {
+		o.Profile.Egress.Upstream = *o.Upstream
+	}
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	signals := make(chan os.Signal, 16)

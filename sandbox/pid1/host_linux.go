@@ -29,7 +29,7 @@ const patience = 15 * time.Second
 func (c *Conn) Run(ctx context.Context, cmd sandbox.Command, s Setting) (sandbox.Result, error) {
 	o := Order{
 		Argv: cmd.Argv, Env: cmd.Env, Dir: cmp.Or(cmd.Dir, s.Dir), Timeout: cmd.Timeout, Grace: cmd.Grace,
-		Filters: s.Filters, Places: s.Places, Limits: s.Limits,
+		Filters: s.Filters, Places: s.Places, Limits: s.Limits, Listener: s.Serve != nil,
 	}
 	t := terminalOf(cmd)
 	o.Terminal = t.streams
@@ -43,6 +43,9 @@ func (c *Conn) Run(ctx context.Context, cmd sandbox.Command, s Setting) (sandbox
 		err = c.send(message{Order: &o}, files...)
 	}
 	closeFiles(extra)
+	if err == nil && s.Serve != nil {
+		err = c.takeListener(s.Serve)
+	}
 	if err != nil {
 		handed.Close()
 		return notStarted(), fmt.Errorf("%w: %w", err, sandbox.ErrStart)

@@ -87,6 +87,11 @@ func serveOne(c *Conn) error {
 		return errors.New("take order: it is not complete")
 	}
 	o := *m.Order
+	if o.Listener {
+		if err := offerListener(c); err != nil {
+			return c.send(message{Answer: &Answer{Error: "make the listener of the proxy: " + err.Error()}})
+		}
+	}
 	if wanted(o.Terminal) {
 		host, err := o.openTerminal(files)
 		if err != nil {

@@ -9,6 +9,7 @@
 package pid1
 
 import (
+	"os"
 	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
@@ -42,8 +43,10 @@ type Order struct {
 	// Terminal says which of the three streams are to be a terminal that is made
 	// inside; its other end comes back as a descriptor.
 	Terminal [3]bool `json:"terminal"`
-	Rows     uint16  `json:"rows,omitempty"`
-	Columns  uint16  `json:"columns,omitempty"`
+	// Listener says that the host wants a listener for the command's proxy first.
+	Listener bool   `json:"listener,omitempty"`
+	Rows     uint16 `json:"rows,omitempty"`
+	Columns  uint16 `json:"columns,omitempty"`
 	// Places are what the command may see of the host. The engine mounts by name,
 	// and a name can come to mean something else before it does.
 	Places []Place `json:"places,omitempty"`
@@ -62,6 +65,9 @@ type Setting struct {
 	Filters []string       `json:"filters"` // as in Order
 	Places  []Place        `json:"places"`
 	Limits  sandbox.Limits `json:"limits,omitzero"`
+	// Serve gets the listener of the command's proxy and returns when the proxy
+	// serves it. nil: there is none.
+	Serve func(listener *os.File) error `json:"-"`
 }
 
 // Answer is what came of an order.
@@ -87,4 +93,6 @@ type message struct {
 	End     bool     `json:"end,omitempty"`     // end it: the caller is gone
 	Answer  *Answer  `json:"answer,omitempty"`
 	Ready   bool     `json:"ready,omitempty"` // with the host's end of the terminal, if one was asked for
+	// Listener comes with one, and is answered with Ready when it is served.
+	Listener bool `json:"proxy_listener,omitempty"`
 }

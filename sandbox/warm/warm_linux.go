@@ -59,7 +59,7 @@ const recordFile = "record.json"
 // single file (a runtime's script) would be another one each time: such a
 // command gets a sandbox of its own.
 func (b *Backend) Open(ctx context.Context, p sandbox.Profile) (sandbox.Session, error) {
-	if single(p) {
+	if single(p) || p.Network == sandbox.NetworkRules { // the listener of a proxy is one for each sandbox
 		return b.Starter.Open(ctx, p)
 	}
 	key, err := keyOf(b.Name(), p)

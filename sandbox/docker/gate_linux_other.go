@@ -1,0 +1,18 @@
+//go:build linux && !amd64
+
+package docker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/pid1"
+)
+
+// holdsRules: the proxy is started on amd64 only.
+const holdsRules = false
+
+func runRuled(context.Context, *pid1.Conn, *sandbox.Egress, sandbox.Command, pid1.Setting) (sandbox.Result, error) {
+	return notStarted(), fmt.Errorf("hold the command to a list of hosts: %w", sandbox.ErrUnsupported)
+}
