@@ -5,6 +5,8 @@ package probes
 import (
 	"fmt"
 	"os"
+	"slices"
+	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
 )
@@ -31,4 +33,31 @@ func (r *runner) limited(row Row, at place) (observation, []sandbox.Gap) {
 		o.detail = "no limit was reached: " + d.describe()
 	}
 	return o, d.plan.Gaps
+}
+
+// limitsRequired asks for every limit, and then, one by one and without accepting
+// its gap, for those that the backend does not keep.
+func (r *runner) limitsRequired() (observation, []sandbox.Gap) {
+	all := sandbox.Limits{
+		CPUTime: time.Minute, MemoryBytes: 1 << 30, Processes: 500, FileBytes: 1 << 30, DiskBytes: 1 << 30, TempBytes: 1 << 26, OutputBytes: 1 << 20,
+	}
+	d := r.start(r.act("nothing"), indoors, Setup{Limits: all}).wait()
+	if d.err != "" {
+		return failure(d)
+	}
+	refused := 0
+	for i, c := range all.Asked() {
+		if namedGap([]sandbox.Control{c}, d.plan.Gaps) == "" {
+			continue
+		}
+		others := slices.Delete(all.Asked(), i, i+1)
+		alone := r.startAs(r.act("create", "$W/ran"), indoors, Setup{Limits: all.Without(others)}, way{change: func(o *order) {
+			o.Profile.Accept = slices.DeleteFunc(sandbox.Controls(), func(a sandbox.Control) bool { return a == c })
+		}}).wait()
+		if _, err := os.Stat(r.room.ws() + "/ran"); err == nil || !alone.none {
+			return observation{ran: true, open: true, detail: string(c) + " was asked for, is missing, and the command ran"}, nil
+		}
+		refused++
+	}
+	return observation{ran: true, detail: fmt.Sprintf("refused, each of %d", refused)}, nil
 }

@@ -57,6 +57,8 @@ func (r *runner) procedure(row Row, at place) (observation, []sandbox.Gap) {
 		return r.reported(row, at, protect.Options{Strict: true})
 	case "crash-stubs":
 		return r.crashStubs(at)
+	case "limits-required":
+		return r.limitsRequired()
 	case "limit":
 		return r.limited(row, at)
 	case "flood":

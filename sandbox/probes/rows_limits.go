@@ -21,6 +21,7 @@ func limitRows() []Row {
 		{ID: "N70", Try: "use a second of processor time where 0.3 are allowed", Controls: by(sandbox.LimitCPU), Setup: Setup{Limits: sandbox.Limits{CPUTime: 300 * time.Millisecond}}, Procedure: []string{"limit", "cpu", "spin", "1000"}},
 		{ID: "N71", Try: "write 4 MiB to both output streams where more than 1 ends a command", Controls: by(sandbox.LimitOutput), Setup: Setup{Limits: sandbox.Limits{OutputBytes: 1 << 20, OutputKill: true}}, Procedure: []string{"limit", "output", "flood", "4"}},
 		{ID: "N72", Try: "write 4 MiB to both output streams where 1 is passed on", Controls: by(sandbox.LimitOutput), Setup: Setup{Limits: sandbox.Limits{OutputBytes: 1 << 20}}, Procedure: []string{"limit", "output", "flood", "4"}},
+		{ID: "N74", Try: "run although a limit was asked for that is not kept here", NoControl: "it is about the contract", Procedure: []string{"limits-required"}},
 		{ID: "N73", Try: "stay below every limit", Want: Works, Controls: by(sandbox.LimitsExact), Setup: Setup{Limits: sandbox.Limits{
 			MemoryBytes: 1 << 30, Processes: 100, CPUTime: time.Minute, FileBytes: 64 << 20, DiskBytes: 256 << 20, OutputBytes: 1 << 20, OutputKill: true,
 		}}, Act: []string{"fill", "$W/big", "4", "0"}},
