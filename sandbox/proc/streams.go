@@ -108,6 +108,16 @@ func (s *streams) openOutput(w io.Writer) (*os.File, error) {
 	if w == nil {
 		return s.null(os.O_WRONLY)
 	}
+	if f, ok := w.(*os.File); ok && f != nil {
+		// A write to 1 or 2 that nobody reads would end this process (os/signal).
+		copied, err := duplicate(f)
+		if err != nil {
+			return nil, fmt.Errorf("copy descriptor %d: %w", f.Fd(), err)
+		}
+		if w = copied; copied != f {
+			s.ours = append(s.ours, copied)
+		}
+	}
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("open pipe: %w", err)
