@@ -93,7 +93,26 @@ func (j *job) previewed(p *sandbox.Profile, want *Preview, home string) error {
 		}
 	}
 	p.Preview = &sandbox.Preview{Roots: roots, Bytes: j.preview.Bytes}
+	if group, foreign := foreignGroup(p.Workspace, p.Identity); foreign {
+		j.result.Hints = append(j.result.Hints, fmt.Sprintf(
+			"the workspace is of group %d, which a previewed command is not in as the kernel sees it: files of that group cannot be changed (%q)",
+			group, "Value too large for defined data type"))
+	}
 	return nil
+}
+
+// foreignGroup is the group of a directory, and whether it is unknown in the
+// user namespace of a command: a file of it cannot be copied into a layer.
+func foreignGroup(dir string, who *sandbox.Identity) (uint32, bool) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return 0, false
+	}
+	group := identify(info).gid
+	if who != nil {
+		return group, group != who.GID && !slices.Contains(who.Groups, group)
+	}
+	return group, int64(group) != int64(os.Getegid())
 }
 
 // homeRoot is the home directory as a root of a preview. sbx's own state there
@@ -148,7 +167,7 @@ func (j *job) run(ctx context.Context) (sandbox.Result, error) {
 	if store != "" {
 		_ = changes.Expire(store, time.Now().Add(-j.engine.kept())) // old ones are in nobody's way
 	}
-	o := changes.Options{Began: changes.Now(), Protect: profile.Protect, Except: j.watch.Open(), Owner: ownerOf(profile.Identity), Store: store}
+	o := changes.Options{Began: time.Now(), Protect: profile.Protect, Except: j.watch.Open(), Owner: ownerOf(profile.Identity), Store: store}
 	if j.preview.OnDisk {
 		if o.Dir, err = j.layers(store, profile, o.Owner); err != nil {
 			return refused, err

@@ -33,8 +33,10 @@ type Owner struct {
 
 // Options say how a layer is read.
 type Options struct {
-	// Began is a moment before the command started, by the clock that the file
-	// system of Root uses. What changed later on the real side is a conflict.
+	// Began is a moment before the command started. What changed later on the real
+	// side is a conflict. File systems stamp with a clock that goes by ticks of some
+	// milliseconds, so a change in the tick of Began passes for an earlier one: the
+	// command has not started by then.
 	Began time.Time
 	// Protect lists absolute paths that Apply must leave alone, with all below;
 	// Except lists paths below them that it may change.
@@ -158,8 +160,9 @@ func (c *Changes) Brief() *Changes {
 // All prints as JSON with every entry.
 func (c *Changes) All() any { return (*view)(c) }
 
-// Empty says that there is nothing to apply.
-func (c *Changes) Empty() bool { return len(c.plan.Ops) == 0 && len(c.Conflicts) == 0 }
+// Empty says that there is nothing worth applying: at most directories in which
+// something came and went have another time.
+func (c *Changes) Empty() bool { return len(c.Entries) == 0 && len(c.Conflicts) == 0 }
 
 // Protect makes a conflict of each change at or below one of the absolute paths,
 // unless it is at or below one of the exceptions.

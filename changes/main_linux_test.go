@@ -98,7 +98,7 @@ func (r *room) preview(argv ...string) *changes.Changes {
 		Preview: &sandbox.Preview{Roots: []string{r.workspace}, Bytes: 64 << 20, Copy: r.copied},
 	}
 	c := sandbox.Command{Argv: argv, Env: environment(), Timeout: time.Minute}
-	began := time.Now().Add(-10 * time.Millisecond)
+	began := time.Now()
 	var snap *changes.Snapshot
 	options := changes.Options{Began: began, Protect: r.protect, Store: r.store}
 	if r.copied || r.disk {

@@ -5,20 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// Now is the time by the clock that file systems stamp with, which goes by ticks
-// of some milliseconds.
-func Now() time.Time {
-	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &t) != nil {
-		return time.Now()
-	}
-	return time.Unix(t.Unix())
-}
 
 // Read compares layers with the real directories. The run must be over. The
 // layers belong to the result from then on, also with an error.

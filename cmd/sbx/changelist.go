@@ -44,7 +44,7 @@ func (p *changeList) summary(c *changes.Changes) {
 		}
 	}
 	if len(parts) == 0 {
-		parts = []string{"times of directories"}
+		parts = []string{"conflicts alone"}
 	}
 	fmt.Fprintf(p.out, "sbx: preview: %s; %s written\n", strings.Join(parts, ", "), bytesText(t.Bytes))
 	if c.Full {
