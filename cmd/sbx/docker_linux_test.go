@@ -15,22 +15,19 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 )
 
-// dockerVar is where the daemon of scripts/engines.sh listens.
-const dockerVar = "SBX_TEST_DOCKER_HOST"
-
 func docker(args ...string) *exec.Cmd {
-	return exec.Command("docker", append([]string{"--host", os.Getenv(dockerVar)}, args...)...)
+	return exec.Command("docker", append([]string{"--host", os.Getenv(engineVar)}, args...)...)
 }
 
 func needDocker(t *testing.T) {
 	t.Helper()
-	if os.Getenv(dockerVar) != "" {
+	if os.Getenv(engineVar) != "" {
 		return
 	}
 	if slices.Contains(strings.Split(os.Getenv(requireVar), ","), "docker") {
-		t.Fatalf("%s is not set: scripts/engines.sh start DIR docker", dockerVar)
+		t.Fatalf("%s is not set: scripts/engines.sh start DIR docker", engineVar)
 	}
-	t.Skipf("%s is not set: scripts/engines.sh start DIR docker", dockerVar)
+	t.Skipf("%s is not set: scripts/engines.sh start DIR docker", engineVar)
 }
 
 // nestedImage makes an image of busybox and this sbx, and nothing else.
