@@ -143,6 +143,43 @@ func TestHelperIsNotTakenFromAnywhere(t *testing.T) {
 	}
 }
 
+// sbx's own directories of the workspace can be written by commands too.
+func TestHelperInPrivateDirectories(t *testing.T) {
+	ws := workspaceFor(t)
+	e, err := sbx.New(sbx.Options{Workspace: ws})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	plan, err := e.Plan(context.Background(), sbx.Request{Argv: []string{"true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, dir := range plan.Write {
+		if dir == ws {
+			continue
+		}
+		tried++
+		file := filepath.Join(dir, "sbx-proxy")
+		if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.Remove(file) })
+		e, err := sbx.New(sbx.Options{Workspace: ws, Proxy: file, Network: sandbox.NetworkRules})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Run(context.Background(), sbx.Request{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), "a command can write there") {
+			t.Errorf("%s: %v", dir, err)
+		}
+		e.Close()
+	}
+	if tried == 0 {
+		t.Error("no private directory")
+	}
+}
+
 func TestNetworkOptions(t *testing.T) {
 	for want, o := range map[string]sbx.Options{
 		"it is a URL":               {Network: sandbox.NetworkRules, NetworkRules: []string{"https://a.test"}},

@@ -291,6 +291,9 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 		}
 	}
 	profile.Private = sandbox.Private{Temp: j.private.temp(), Cache: j.private.cache()}
+	if way := profile.Egress; way != nil && inAny(way.Proxy, []string{profile.Private.Temp, profile.Private.Cache}) {
+		return j, &HelperError{"sbx-proxy", way.Proxy, "a command can write there"}
+	}
 
 	j.own = e.surroundingsOf(who).protected
 	clean := e.cleaned(req.Keep, home, who)
