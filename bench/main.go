@@ -209,7 +209,8 @@ func helpers(bin, sbx string) error {
 			return err
 		}
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", made+"/", "./bench/empty", "./bench/spawn")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", made+"/",
+		"./bench/empty", "./bench/spawn", "./bench/netclient", "./cmd/sbx-proxy")
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
