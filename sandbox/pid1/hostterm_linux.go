@@ -109,11 +109,11 @@ func (t *terminal) begin(inner *os.File) {
 }
 
 // raw lets the keys through as they are, so that the terminal inside makes
-// signals of them. A background job must not touch the terminal's modes.
+// signals of them. A background job must not touch the modes of its terminal.
 func (t *terminal) raw() {
 	fd := int(t.in.Fd())
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-	if err != nil || group != unix.Getpgrp() {
+	if err == nil && group != unix.Getpgrp() { // with an error it is not the controlling one
 		return
 	}
 	have, err := unix.IoctlGetTermios(fd, unix.TCGETS)

@@ -1,0 +1,128 @@
+package docker_test
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/docker"
+)
+
+// openTerminal makes a terminal of the host: our end, and the caller's.
+func openTerminal(r *room) (ours, callers *os.File) {
+	r.Helper()
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	check(r, err)
+	check(r, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	check(r, err)
+	check(r, unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 33, Col: 77}))
+	ours = os.NewFile(uintptr(fd), "ptmx")
+	callers, err = os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
+	check(r, err)
+	r.Cleanup(func() { _ = ours.Close(); _ = callers.Close() })
+	return ours, callers
+}
+
+// A command of a caller with a terminal gets one of the container's own: it has
+// a name there, the caller's size, takes what is typed, and an interrupt.
+func TestTerminal(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		ours, callers := openTerminal(r)
+		said := make(chan string)
+		go func() {
+			var all strings.Builder
+			buffer := make([]byte, 4096)
+			typed := 0
+			for {
+				n, err := ours.Read(buffer)
+				all.Write(buffer[:n])
+				switch text := all.String(); {
+				case typed == 0 && strings.Contains(text, "name?"):
+					typed++
+					_, _ = ours.WriteString("somebody\r")
+				case typed == 1 && strings.Contains(text, "waiting"):
+					typed++
+					// Only a terminal that leads the session makes a signal of it.
+					_, _ = ours.WriteString("\x03")
+				}
+				if err != nil || strings.Contains(all.String(), "the end") {
+					said <- all.String()
+					return
+				}
+			}
+		}()
+		text := `tty; stty size; printf 'name? '; read -r name; echo "hello $name"; trap 'echo interrupted; echo the end; exit 5' INT; echo waiting; while :; do sleep 0.1; done`
+		result, err := r.open().Run(r.Context(), sandbox.Command{
+			Argv: []string{"sh", "-c", text}, Env: r.env(), Stdin: callers, Stdout: callers, Stderr: callers, Timeout: time.Minute,
+		})
+		check(r, err)
+		_, _ = callers.WriteString("the end") // whatever came of it, the reader ends
+		out := <-said
+		for _, want := range []string{"/dev/pts/0", "33 77", "hello somebody", "interrupted"} {
+			if !strings.Contains(out, want) {
+				r.Errorf("no %q in %q", want, out)
+			}
+		}
+		if result.ExitCode != 5 {
+			r.Errorf("%+v", result)
+		}
+		r.leavesNothing()
+	})
+}
+
+// A terminal on one stream alone does not change the others.
+func TestTerminalOnOneStream(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		_, callers := openTerminal(r)
+		var out strings.Builder
+		result, err := r.open().Run(r.Context(), sandbox.Command{
+			Argv: []string{"sh", "-c", "test -t 2 && test ! -t 1 && test ! -t 0 && printf 'a\nb' && wc -c"}, Env: r.env(),
+			Stdin: strings.NewReader("12345"), Stdout: &out, Stderr: callers, Timeout: time.Minute,
+		})
+		check(r, err)
+		if strings.TrimSpace(out.String()) != "a\nb5" || result.ExitCode != 0 {
+			r.Errorf("%q, %+v", out.String(), result)
+		}
+	})
+}
+
+// An image that is not here is fetched before the command, and its time limit.
+func TestPull(t *testing.T) {
+	registry := os.Getenv("SBX_TEST_REGISTRY")
+	if registry == "" {
+		if strings.Contains(os.Getenv("SBX_REQUIRE"), "docker") {
+			t.Fatal("there is no registry: scripts/engines.sh starts one")
+		}
+		t.Skip("there is no registry")
+	}
+	r := newRoom(t, "docker")
+	image := registry + "/busybox:1"
+	_ = r.cli("rmi", image).Run()
+	t.Cleanup(func() { _ = r.cli("rmi", image).Run() })
+	r.profile.Container.Image = image
+	if _, err := r.open().Run(t.Context(), sandbox.Command{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), "docker pull") {
+		t.Errorf("not to be fetched: %v", err)
+	}
+	r.profile.Container.NoPull = false
+	var shown strings.Builder
+	o := options()
+	o.Progress = &shown
+	s, err := docker.New("docker", o).Open(t.Context(), r.profile)
+	check(t, err)
+	out, result := r.run(s, "echo", "fetched")
+	check(t, s.Close())
+	if out != "fetched\n" || result.ExitCode != 0 || !strings.HasPrefix(shown.String(), "sbx: pulling "+image) {
+		t.Errorf("%q, %+v, %q", out, result, shown.String())
+	}
+	r.profile.Container.Image = registry + "/absent:1"
+	if _, err := r.open().Run(t.Context(), sandbox.Command{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), "absent:1 is not here") {
+		t.Errorf("absent: %v", err)
+	}
+	r.leavesNothing()
+}
