@@ -52,6 +52,8 @@ func sections() []section {
 		{name: "build", run: build},
 		{name: "denials", run: denials, slow: true},
 		{name: "output", run: output},
+		{name: "container", run: container},
+		{name: "container-output", run: containerOutput, slow: true},
 		{name: "network", run: network},
 		{name: "memory", run: memory},
 		{name: "user", run: asUser},
@@ -210,7 +212,7 @@ func helpers(bin, sbx string) error {
 		}
 	}
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", made+"/",
-		"./bench/empty", "./bench/spawn", "./bench/netclient", "./cmd/sbx-proxy")
+		"./bench/empty", "./bench/spawn", "./bench/netclient", "./cmd/sbx-proxy", "./cmd/sbx-init", "./cmd/sbx-backend-docker")
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
