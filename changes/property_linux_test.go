@@ -286,7 +286,7 @@ func copyFile(from, to string, st unix.Stat_t) error {
 // Where hard links are in play a preview may refuse instead; then nothing has
 // changed.
 func TestAppliedIsAsIfNotPreviewed(t *testing.T) {
-	rounds := 30
+	rounds := 20
 	if testing.Short() {
 		rounds = 12
 	}
