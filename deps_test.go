@@ -82,7 +82,7 @@ var rooms = []room{
 		why: "it starts the proxy and speaks with it; what the proxy allows is decided there",
 	},
 	{
-		dir: "netproxy", rooms: []string{"netrules", "sandbox", "sandbox/egress"}, modules: []string{sysModule},
+		dir: "netproxy", rooms: []string{"netrules", "sandbox", "sandbox/egress"}, modules: []string{sysModule, "golang.org/x/net"},
 		why: "it serves connections by the rules of netrules and knows no backend",
 	},
 	{

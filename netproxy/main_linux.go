@@ -28,7 +28,7 @@ func Main(args []string, _, errs io.Writer) int {
 	// What the caller's proxy wants to know must not be read from our memory.
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	say := json.NewEncoder(control)
-	server, listener, in, err := receive(control, listen)
+	server, listener, questions, in, err := receive(control, listen)
 	if err != nil {
 		_ = say.Encode(egress.Message{Error: err.Error(), NoListener: errors.Is(err, egress.ErrNoListener)})
 		return 1
@@ -37,6 +37,9 @@ func Main(args []string, _, errs io.Writer) int {
 		return 1
 	}
 	go func() { _ = server.Serve(listener) }()
+	if questions != nil {
+		go func() { _ = server.ServeNames(questions) }()
+	}
 	_, _ = io.Copy(io.Discard, in) // until the run ends, or who started us
 	server.Close()
 	report := server.Report()
@@ -66,27 +69,33 @@ func sockets(args []string) (control, listen *os.File, err error) {
 	return files[0], files[1], nil
 }
 
-// receive reads the setup and takes the listener over.
-func receive(control, listen *os.File) (*Server, net.Listener, *bufio.Reader, error) {
+// receive reads the setup and takes over the listener and, if there is one, the
+// socket on which names are asked for.
+func receive(control, listen *os.File) (*Server, net.Listener, net.PacketConn, *bufio.Reader, error) {
 	in := bufio.NewReader(control)
 	line, err := in.ReadBytes('\n')
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("read setup: %w", err)
+		return nil, nil, nil, nil, fmt.Errorf("read setup: %w", err)
 	}
 	var setup egress.Setup
 	if err := json.Unmarshal(line, &setup); err != nil {
-		return nil, nil, nil, fmt.Errorf("read setup: %w", err)
+		return nil, nil, nil, nil, fmt.Errorf("read setup: %w", err)
 	}
 	policy, err := netrules.ParseList(setup.Rules)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
 	takeUpstream(setup.Upstream)
-	listener, err := receiveListener(listen)
+	defer listen.Close()
+	listener, err := receiveSocket(listen, net.FileListener)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
-	return New(Config{Policy: policy, Upstream: http.ProxyFromEnvironment}), listener, in, nil
+	questions, err := receiveSocket(listen, net.FilePacketConn)
+	if err != nil && !errors.Is(err, egress.ErrNoListener) {
+		return nil, nil, nil, nil, err
+	}
+	return New(Config{Policy: policy, Upstream: http.ProxyFromEnvironment}), listener, questions, in, nil
 }
 
 // takeUpstream puts the caller's proxies where the library looks for them. The
@@ -97,32 +106,30 @@ func takeUpstream(up sandbox.Upstream) {
 	}
 }
 
-// receiveListener waits for the one message of the sandbox: a listener, which
+// receiveSocket waits for a message of the sandbox with one socket, which
 // belongs to the network in which it was made, wherever it is used.
-func receiveListener(from *os.File) (net.Listener, error) {
-	defer from.Close()
+func receiveSocket[T any](from *os.File, open func(*os.File) (T, error)) (socket T, err error) {
 	var text [8]byte
 	control := make([]byte, unix.CmsgSpace(4))
 	n, cn, _, _, err := unix.Recvmsg(int(from.Fd()), text[:], control, unix.MSG_CMSG_CLOEXEC)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("receive listener: %w", err)
+		return socket, fmt.Errorf("receive socket: %w", err)
 	case n == 0:
-		return nil, egress.ErrNoListener
+		return socket, egress.ErrNoListener
 	}
 	messages, err := unix.ParseSocketControlMessage(control[:cn])
 	if err != nil || len(messages) != 1 {
-		return nil, errors.New("receive listener: the message holds none")
+		return socket, errors.New("receive socket: the message holds none")
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
-		return nil, errors.New("receive listener: the message holds none")
+		return socket, errors.New("receive socket: the message holds none")
 	}
-	file := os.NewFile(uintptr(fds[0]), "listener")
+	file := os.NewFile(uintptr(fds[0]), "socket")
 	defer file.Close()
-	listener, err := net.FileListener(file)
-	if err != nil {
-		return nil, fmt.Errorf("receive listener: %w", err)
+	if socket, err = open(file); err != nil {
+		return socket, fmt.Errorf("receive socket: %w", err)
 	}
-	return listener, nil
+	return socket, nil
 }

@@ -51,6 +51,7 @@ type Server struct {
 	policy   netrules.Policy
 	here     []netip.Addr
 	names    *names
+	fakes    fakes
 	upstream func(*http.Request) (*url.URL, error)
 	dialOut  func(ctx context.Context, network, address string) (net.Conn, error)
 

@@ -116,7 +116,7 @@ func (s *Server) socksTarget(c net.Conn, kind byte) (t netrules.Target, code byt
 		t, err = netrules.NewTarget(string(host), port)
 	default:
 		a, _ := netip.AddrFromSlice(host)
-		t = netrules.AddrTarget(a, port)
+		t = s.fakes.target(netrules.AddrTarget(a, port))
 	}
 	if err != nil {
 		return t, socksRefused, s.refuseText(sandbox.DeniedConnect, string(host), err)

@@ -295,6 +295,14 @@ func listing(t Target) string {
 	return "--network " + allowPrefix + word
 }
 
+// Lists reports whether a rule speaks of a name at any port, so that it may be
+// given an address.
+func (p Policy) Lists(name string) bool {
+	return p.Mode == Allow && slices.ContainsFunc(p.rules, func(r Rule) bool {
+		return r.matchesName(name) && (!r.below || len(name)-len(r.host) <= maxWild)
+	})
+}
+
 // Names reports whether a rule lists a target by its full name, not below a
 // wildcard: the command cannot have made the name up.
 func (p Policy) Names(t Target) bool {

@@ -78,6 +78,7 @@ const (
 	HostNetwork      Control = "host-network"      // metadata addresses, the host's loopback
 	Terminals        Control = "terminals"         // other terminals of the same user
 
+	AllCarried       Control = "all-carried"       // with NetworkRules: programs that ignore proxies reach what is listed, too
 	DenialsExplained Control = "denials-explained" // what Profile.Explain asks for is recorded
 )
 

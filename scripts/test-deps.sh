@@ -16,6 +16,8 @@ needed=(
 	"python3-pip|tests of the network: pip|/usr/bin/python3 -m pip --version"
 	"curl|scripts: the network|command -v curl"
 	"wget|tests of the network|command -v wget"
+	"openssh-client|tests of the network: git over ssh|command -v ssh"
+	"openssh-server|tests of the network: git over ssh|test -x /usr/sbin/sshd"
 	"default-jre-headless|tests of the network: Java|command -v java"
 	"python3-venv|scripts: a venv|python3 -c 'import ensurepip, venv'"
 	"nodejs|scripts: npm ci|command -v node"

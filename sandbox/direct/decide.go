@@ -202,8 +202,14 @@ func unasked(p sandbox.Profile) *sandbox.Gap {
 	return &sandbox.Gap{Control: sandbox.DenialsExplained, Why: "denials are required to be recorded, and were not asked for", Fix: "--explain-denials"}
 }
 
-// explained adds what is said about recording denials.
-func (d *decision) explained(p sandbox.Profile, gap *sandbox.Gap) {
+// explained adds what is said about recording denials, and about carrying
+// connections.
+func (d *decision) explained(p sandbox.Profile, gap, carried *sandbox.Gap) {
+	if carried != nil {
+		d.gaps = append(d.gaps, *carried)
+	} else if p.Network == sandbox.NetworkRules {
+		d.enforced = append(d.enforced, sandbox.AllCarried)
+	}
 	if gap != nil {
 		d.gaps = append(d.gaps, *gap)
 	} else if p.Explain != sandbox.ExplainNone {
@@ -231,7 +237,7 @@ func decideFull(abi int, p sandbox.Profile, noProc bool) decision {
 			c == sandbox.NetworkOff && p.Network != sandbox.NetworkNone,
 			c == sandbox.HostNetwork && p.Network == sandbox.NetworkHost,
 			c == sandbox.RulesHeld && p.Network != sandbox.NetworkRules,
-			c == sandbox.DenialsExplained,
+			c == sandbox.DenialsExplained, c == sandbox.AllCarried,
 			hasGap(d.gaps, c):
 			continue
 		}

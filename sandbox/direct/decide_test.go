@@ -120,7 +120,7 @@ func TestDecideFull(t *testing.T) {
 				want = want && tt.p.Network == sandbox.NetworkNone
 			case sandbox.RulesHeld:
 				want = want && tt.p.Network == sandbox.NetworkRules
-			case sandbox.DenialsExplained: // see decision.explained
+			case sandbox.DenialsExplained, sandbox.AllCarried: // see decision.explained
 				want = false
 			}
 			if slices.Contains(d.enforced, c) != want {

@@ -118,10 +118,41 @@ func explainGap(p sandbox.Profile, tier string, thread bool) *sandbox.Gap {
 	return g
 }
 
+// carryGap says why programs that ignore proxies are not led to the proxy; nil
+// when they are, or there is none. Where rules cannot be held at all there is
+// nothing to carry.
+func carryGap(p sandbox.Profile, full bool) *sandbox.Gap {
+	if p.Network != sandbox.NetworkRules {
+		return nil
+	}
+	if !full {
+		return &sandbox.Gap{Control: sandbox.AllCarried, Why: "this tier has no network of its own from which connections could be led to a proxy", Fix: fixFull}
+	}
+	flags, err := listener()
+	switch {
+	case err == nil && flags&unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV == 0:
+		// A signal would make a call come again that is half done.
+		return &sandbox.Gap{Control: sandbox.AllCarried, Why: "programs that ignore proxies reach nothing: this kernel lets go of a held call at every signal", Fix: "Linux 5.19 or newer"}
+	case errors.Is(err, unix.EBUSY):
+		return &sandbox.Gap{
+			Control: sandbox.AllCarried, Why: "programs that ignore proxies reach nothing: another program listens to this process's system calls already, and the kernel allows one",
+			Fix: "run sbx outside of the container or sandbox that does",
+		}
+	case err != nil:
+		return &sandbox.Gap{
+			Control: sandbox.AllCarried, Why: "programs that ignore proxies reach nothing: the kernel gives no listener for system calls: " + err.Error(),
+			Fix: "Linux 5.6 or newer, and nothing that refuses seccomp(2)",
+		}
+	}
+	return nil
+}
+
 // explainer hears of what one run is refused. A nil one does nothing.
 type explainer struct {
 	acts    notify.Acts
-	sockets [2]int // ours, the child's
+	records bool               // denials are recorded
+	carry   func(*notify.Held) // leads connections to the proxy; nil: there is none
+	sockets [2]int             // ours, the child's
 	watcher *notify.Watcher
 	witness *witness
 	log     sandbox.DenialLog
@@ -129,10 +160,17 @@ type explainer struct {
 }
 
 func newExplainer(p sandbox.Profile, d decision, full bool) *explainer {
-	if p.Explain == sandbox.ExplainNone || hasGap(d.gaps, sandbox.DenialsExplained) {
+	x := &explainer{sockets: [2]int{-1, -1}}
+	if p.Explain != sandbox.ExplainNone && !hasGap(d.gaps, sandbox.DenialsExplained) {
+		x.acts, x.records = watched(p, full), true
+	}
+	if full && p.Network == sandbox.NetworkRules && !hasGap(d.gaps, sandbox.AllCarried) {
+		x.acts, x.carry = x.acts|notify.Of(notify.Connect), carrier()
+	}
+	if x.acts == 0 {
 		return nil
 	}
-	return &explainer{acts: watched(p, full), sockets: [2]int{-1, -1}}
+	return x
 }
 
 // open makes the way from the child to us.
@@ -220,12 +258,13 @@ func (x *explainer) begin(p sandbox.Profile, rooted bool, b rulebook) (err error
 			d, refused, known = x.witness.judge(b, e)
 		}
 		switch {
+		case !x.records:
 		case refused:
 			x.log.Add(d)
 		case !known:
 			x.unknown++
 		}
-	})
+	}, x.carry)
 	return err
 }
 
@@ -265,7 +304,7 @@ func (x *explainer) finish(r *sandbox.Result) {
 	}
 	list, beyond := x.log.Denials()
 	r.Denials, r.DenialsBeyond = append(r.Denials, list...), r.DenialsBeyond+beyond
-	if lost > 0 {
+	if lost > 0 && x.records {
 		r.Gaps = append(r.Gaps, sandbox.Gap{
 			Control: sandbox.DenialsExplained, Why: strconv.Itoa(lost) + " calls of the command could not be judged: what they were refused is not recorded",
 		})

@@ -389,6 +389,30 @@ func TestExplainedInsideExplained(t *testing.T) {
 	}
 }
 
+// Where connections cannot be led to a proxy, that is named.
+func TestWhereConnectionsAreNotCarried(t *testing.T) {
+	r := newRoom(t, landlock)
+	r.profile.Network, r.profile.Accept = sandbox.NetworkRules, []sandbox.Control{sandbox.RulesHeld}
+	plan, err := r.confined().Plan(sandbox.Command{Argv: []string{"true"}})
+	check(t, err)
+	if !slices.ContainsFunc(plan.Gaps, func(g sandbox.Gap) bool { return g.Control == sandbox.AllCarried }) || slices.Contains(plan.Enforced, sandbox.AllCarried) {
+		t.Errorf("%v %v", plan.Enforced, plan.Gaps)
+	}
+	f := newRoom(t, full)
+	f.profile.Network = sandbox.NetworkRules
+	f.profile.Egress = &sandbox.Egress{Proxy: "/none"}
+	plan, err = f.confined().Plan(sandbox.Command{Argv: []string{"true"}})
+	check(t, err)
+	if !slices.Contains(plan.Enforced, sandbox.AllCarried) || !slices.ContainsFunc(plan.Steps, func(s string) bool { return s == "bind the resolver's address" }) {
+		t.Errorf("%v %q", plan.Enforced, plan.Steps)
+	}
+	plan, err = newRoom(t, full).confined().Plan(sandbox.Command{Argv: []string{"true"}})
+	check(t, err)
+	if slices.ContainsFunc(plan.Steps, func(s string) bool { return strings.Contains(s, "report") || strings.Contains(s, "resolver") }) {
+		t.Errorf("network off: %q", plan.Steps)
+	}
+}
+
 func TestWhereDenialsAreAGap(t *testing.T) {
 	for _, tier := range []string{landlock, thread} {
 		r := newRoom(t, tier)

@@ -18,3 +18,11 @@ func explainGap(p sandbox.Profile, _ string, _ bool) *sandbox.Gap {
 	}
 	return &sandbox.Gap{Control: sandbox.DenialsExplained, Why: whyNoChild, Fix: fixNoChild}
 }
+
+// carryGap is none: rules cannot be held here, which is a gap of its own.
+func carryGap(p sandbox.Profile, _ bool) *sandbox.Gap {
+	if p.Network != sandbox.NetworkRules {
+		return nil
+	}
+	return &sandbox.Gap{Control: sandbox.AllCarried, Why: whyNoChild, Fix: fixNoChild}
+}

@@ -55,7 +55,7 @@ func openNamespaces(b *Backend, p sandbox.Profile, tier string) (sandbox.Session
 	}
 	s := &full{profile: p, only: b.only, tier: tier, abi: abi, decision: decideFull(abi, p, tier == tierFullNoProc), exact: map[string]place{}}
 	s.bounds = s.decision.bound(p.Limits, terms{full: true, root: subjectOf(p).uid == 0, able: b.only.able})
-	s.decision.explained(p, explainGap(p, tier, b.only.thread))
+	s.decision.explained(p, explainGap(p, tier, b.only.thread), carryGap(p, true))
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
 		return nil, err
 	}
@@ -101,9 +101,10 @@ func (s *full) Close() error {
 func (s *full) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	c = s.pointed(c)
 	spots, hidden, links := s.survey("")
-	p := s.plan(start{c, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, nil, s.sharesTemp(-1), -1, newExplainer(s.profile, s.decision, true)}, spots, links)
+	var names *uint64
+	p := s.plan(start{c, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, nil, s.sharesTemp(-1), -1, newExplainer(s.profile, s.decision, true), &names}, spots, links)
 	if s.profile.Network == sandbox.NetworkRules {
-		planGate(p, &spawn.Pipes{}, -1)
+		planGate(p, &spawn.Pipes{}, -1, names)
 	}
 	p.ExecInit(s.init, &spawn.Pipes{}, "", c.Argv, nil)
 	plan := planOf(s.profile, c)
@@ -160,6 +161,7 @@ type start struct {
 	temp    *tempShare // nil: nobody looks at the run's file system
 	socket  int        // over which a preview hands out its layer; -1: none
 	explain *explainer // nil: nobody asked
+	names   **uint64   // set by the plan: where the descriptor of the resolver's socket will be
 }
 
 // looks is how often the host is looked at again for one run, when what has to
@@ -213,8 +215,9 @@ func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, wit
 		return proc.Spawned{}, err
 	}
 	defer with.written.shut()
-	p := s.plan(start{c, pipes, files, with.hold, temp, with.written.child, with.explain}, spots, links)
-	way, err := s.openGate(p, pipes)
+	var names *uint64
+	p := s.plan(start{c, pipes, files, with.hold, temp, with.written.child, with.explain, &names}, spots, links)
+	way, err := s.openGate(p, pipes, names)
 	if err != nil {
 		pipes.Close()
 		temp.close()
@@ -309,6 +312,10 @@ func (s *full) plan(run start, spots []spot, links []grantLink) *spawn.Plan {
 	run.explain.planRoot(p)
 	if s.profile.Network != sandbox.NetworkHost {
 		planLoopback(p)
+	}
+	if s.profile.Network == sandbox.NetworkRules {
+		planSecondAddress(p)
+		*run.names = egress.BindNames(p)
 	}
 	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(dirOf(s.profile, run.command))})
 	planLimits(p)
@@ -408,6 +415,19 @@ func planLoopback(p *spawn.Plan) {
 	}{name: [unix.IFNAMSIZ]byte{'l', 'o'}, flags: unix.IFF_UP | unix.IFF_RUNNING}
 	p.Call("open a socket for lo", unix.SYS_SOCKET, []uintptr{unix.AF_INET, unix.SOCK_DGRAM | unix.SOCK_CLOEXEC, 0}, spawn.Store(fd))
 	p.Call("bring lo up", unix.SYS_IOCTL, []uintptr{0, unix.SIOCSIFFLAGS, spawn.Ptr(p, request)}, spawn.Load(fd))
+}
+
+// planSecondAddress gives lo 127.0.0.2 too: to programs that look up only what
+// the machine has addresses for (AI_ADDRCONFIG), 127.0.0.1 is none.
+func planSecondAddress(p *spawn.Plan) {
+	fd := p.NewRef()
+	request := &struct {
+		name    [unix.IFNAMSIZ]byte
+		address unix.RawSockaddrInet4
+		_       [8]byte
+	}{name: [unix.IFNAMSIZ]byte{'l', 'o', ':', '1'}, address: unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: [4]byte{127, 0, 0, 2}}}
+	p.Call("open a socket for lo", unix.SYS_SOCKET, []uintptr{unix.AF_INET, unix.SOCK_DGRAM | unix.SOCK_CLOEXEC, 0}, spawn.Store(fd))
+	p.Call("give lo a second address", unix.SYS_IOCTL, []uintptr{0, unix.SIOCSIFADDR, spawn.Ptr(p, request)}, spawn.Load(fd))
 }
 
 // planRules makes the Landlock ruleset of this run: everything that can be seen

@@ -20,7 +20,7 @@ func (s *full) pointed(c sandbox.Command) sandbox.Command {
 // openGate starts sbx-proxy for a run with rules, and appends the steps that
 // give it the listener and wait until it serves: a command that has started can
 // always reach its proxy. nil without rules.
-func (s *full) openGate(p *spawn.Plan, pipes *spawn.Pipes) (*egress.Gate, error) {
+func (s *full) openGate(p *spawn.Plan, pipes *spawn.Pipes, names *uint64) (*egress.Gate, error) {
 	if s.profile.Network != sandbox.NetworkRules {
 		return nil, nil
 	}
@@ -28,7 +28,7 @@ func (s *full) openGate(p *spawn.Plan, pipes *spawn.Pipes) (*egress.Gate, error)
 	if err != nil {
 		return nil, err
 	}
-	planGate(p, pipes, gate.Child)
+	planGate(p, pipes, gate.Child, names)
 	before := p.AfterClone
 	p.AfterClone = func(pid int) error {
 		if before != nil {
@@ -50,8 +50,8 @@ func (s *full) openGate(p *spawn.Plan, pipes *spawn.Pipes) (*egress.Gate, error)
 }
 
 // planGate is what the child does for it.
-func planGate(p *spawn.Plan, pipes *spawn.Pipes, child int) {
-	egress.SendListener(p, child)
+func planGate(p *spawn.Plan, pipes *spawn.Pipes, child int, names *uint64) {
+	egress.SendListener(p, child, names)
 	p.AwaitRelease(pipes)
 }
 

@@ -23,7 +23,12 @@ type spot struct {
 	kept  bool   // of cover: also where a spot above covers already
 	layer int    // of bind and pin: of which layer of a preview it is, from 1; 0: none
 	root  bool   // it is all of that layer
+	text  string // of view: what is shown there in place of the host's file
 }
+
+// resolverText leads to the resolver that sbx-proxy serves in the command's
+// network.
+const resolverText = "# written by sbx: names that the network's rules list\nnameserver 127.0.0.1\n"
 
 type spotKind uint8
 
@@ -89,7 +94,14 @@ func layout(p sandbox.Profile, t terrain) []spot {
 			add(spot{path: name, kind: bind, dir: t.isDir(name), layer: layer, root: root})
 		}
 	}
-	for _, name := range append([]string{t.resolver}, readable(p)...) {
+	if t.resolver != "" {
+		text := ""
+		if p.Network == sandbox.NetworkRules {
+			text = resolverText
+		}
+		add(spot{path: t.resolver, kind: view, dir: t.isDir(t.resolver), text: text})
+	}
+	for _, name := range readable(p) {
 		if name != "" {
 			add(spot{path: name, kind: view, dir: t.isDir(name)})
 		}
@@ -234,7 +246,7 @@ func prune(all []spot) []spot {
 				continue
 			}
 		case view:
-			if !hidden && !elsewhere {
+			if !hidden && !elsewhere && s.text == "" {
 				continue
 			}
 		case bind:

@@ -70,7 +70,7 @@ func (m *mounter) mounts(freshProc bool, links []grantLink) {
 		m.attr("make everything read-only", "/", unix.AT_RECURSIVE, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID)
 	}
 	for i, s := range m.spots {
-		if s.kind == view || s.kind == guard {
+		if (s.kind == view || s.kind == guard) && s.text == "" {
 			m.copyTree(i, s.source())
 		}
 	}
@@ -79,6 +79,7 @@ func (m *mounter) mounts(freshProc bool, links []grantLink) {
 	m.tmpfs(links)
 	m.PlaceInit(m.init, m.base+"/init")
 	m.overlays()
+	m.texts()
 	for i, s := range m.spots {
 		if s.own() && s.kind != mask && s.path != ptsDir {
 			m.copyTree(i, m.base+"/"+strconv.Itoa(i))
@@ -96,6 +97,25 @@ func (m *mounter) mounts(freshProc bool, links []grantLink) {
 		m.proc()
 	}
 	m.Call("give the mode mask back", unix.SYS_UMASK, nil, spawn.Load(old))
+}
+
+// texts makes the files that are shown in place of the host's.
+func (m *mounter) texts() {
+	for i, s := range m.spots {
+		if s.text == "" {
+			continue
+		}
+		name := m.base + "/text" + strconv.Itoa(i)
+		fd := m.NewRef()
+		m.Call("make the file for "+s.path, unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(name), unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC, 0o444}, spawn.Store(fd))
+		m.Call("write the file for "+s.path, unix.SYS_WRITE, []uintptr{0, m.Str(s.text), uintptr(len(s.text))}, spawn.Load(fd))
+		m.Call("close the file for "+s.path, unix.SYS_CLOSE, nil, spawn.Load(fd))
+		m.openTree("copy the file for "+s.path, name, m.fds[i])
+		a := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+		m.Call("make the file for "+s.path+" read-only", unix.SYS_MOUNT_SETATTR, []uintptr{
+			0, m.Str(""), unix.AT_EMPTY_PATH, spawn.Ptr(m.Plan, a), unix.MOUNT_ATTR_SIZE_VER0,
+		}, spawn.Load(m.Word(m.fds[i])))
+	}
 }
 
 const ptsDir = "/dev/pts"

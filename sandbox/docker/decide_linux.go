@@ -34,6 +34,9 @@ func decide(p sandbox.Profile, l layout) decision {
 	if p.Network == sandbox.NetworkRules && !ruled {
 		d.gap(sandbox.RulesHeld, "on this processor a command in a container cannot be held to a list of hosts", "an amd64 machine")
 	}
+	if p.Network == sandbox.NetworkRules {
+		d.gap(sandbox.AllCarried, "programs that ignore proxies reach nothing from a container", "the backend direct")
+	}
 	if p.Network != sandbox.NetworkNone && !ruled {
 		d.gap(sandbox.HostNetwork, "the engine's network leads to the host's addresses and to metadata services; the host's loopback stays shut", "network off")
 	}
@@ -50,7 +53,7 @@ func decide(p sandbox.Profile, l layout) decision {
 		switch {
 		case d.open(c), slices.Contains(sandbox.LimitControls(), c), // see bound
 			c == sandbox.NetworkOff && p.Network != sandbox.NetworkNone,
-			c == sandbox.DenialsExplained,
+			c == sandbox.DenialsExplained, c == sandbox.AllCarried,
 			c == sandbox.RulesHeld && !ruled:
 			continue
 		}

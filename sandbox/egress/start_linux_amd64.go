@@ -40,12 +40,39 @@ func startProxy(path string, env []string, control, listen int) (int, error) {
 	return p.Start(0, pipes)
 }
 
+// BindNames appends the steps that make the socket on which names are asked for
+// in the network namespace of the child, and returns where its descriptor will
+// stand. The port takes a capability of that namespace.
+func BindNames(p *spawn.Plan) *uint64 {
+	address := &unix.RawSockaddrInet4{Family: unix.AF_INET, Port: 53 << 8, Addr: [4]byte{127, 0, 0, 1}}
+	fd := new(uint64)
+	word := p.Word(fd)
+	p.Call("open a socket for names", unix.SYS_SOCKET, []uintptr{unix.AF_INET, unix.SOCK_DGRAM | unix.SOCK_CLOEXEC, 0}, spawn.Store(word))
+	p.Call("bind the resolver's address", unix.SYS_BIND, []uintptr{0, spawn.Ptr(p, address), unix.SizeofSockaddrInet4}, spawn.Load(word))
+	return fd
+}
+
 // SendListener appends the steps that make the listener in the network
-// namespace of the child and send it to the proxy.
-func SendListener(p *spawn.Plan, child int) {
+// namespace of the child and send it to the proxy, and then the socket of
+// BindNames.
+func SendListener(p *spawn.Plan, child int, names *uint64) {
 	address := &unix.RawSockaddrInet4{Family: unix.AF_INET, Port: port(), Addr: [4]byte{127, 0, 0, 1}}
-	// One control message with one descriptor, which is known when the plan
-	// runs; little endian, so a step can store its 64-bit result there.
+	fd := new(uint64)
+	word := p.Word(fd)
+	p.Call("open a socket for the proxy", unix.SYS_SOCKET, []uintptr{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, spawn.Store(word))
+	p.Call("bind the proxy's address", unix.SYS_BIND, []uintptr{0, spawn.Ptr(p, address), unix.SizeofSockaddrInet4}, spawn.Load(word))
+	p.Call("listen for the proxy", unix.SYS_LISTEN, []uintptr{0, 4096}, spawn.Load(word))
+	send(p, "send the listener to the proxy", child, word)
+	send(p, "send the socket for names to the proxy", child, p.Word(names))
+	p.Call("close the way to the proxy", unix.SYS_CLOSE, []uintptr{uintptr(child)})
+}
+
+// send hands a descriptor over and closes it here. What is sent is known when
+// the plan runs, so that a step copies it into the message: duplicating it is a
+// call that returns its number.
+func send(p *spawn.Plan, what string, child int, fd spawn.Ref) {
+	// One control message with one descriptor; little endian, so a step can store
+	// its 64-bit result there.
 	control := &struct {
 		header unix.Cmsghdr
 		fd     uint64
@@ -56,13 +83,10 @@ func SendListener(p *spawn.Plan, child int) {
 	vector.Base = (*byte)(ptr(p, text))
 	message := &unix.Msghdr{Iov: vector, Iovlen: 1, Control: (*byte)(ptr(p, control)), Controllen: uint64(unix.CmsgSpace(4))}
 	spawn.Ptr(p, vector)
-
-	p.Call("open a socket for the proxy", unix.SYS_SOCKET, []uintptr{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, spawn.Store(word))
-	p.Call("bind the proxy's address", unix.SYS_BIND, []uintptr{0, spawn.Ptr(p, address), unix.SizeofSockaddrInet4}, spawn.Load(word))
-	p.Call("listen for the proxy", unix.SYS_LISTEN, []uintptr{0, 4096}, spawn.Load(word))
-	p.Call("send the listener to the proxy", unix.SYS_SENDMSG, []uintptr{uintptr(child), spawn.Ptr(p, message), unix.MSG_NOSIGNAL})
-	p.Call("close the listener here", unix.SYS_CLOSE, nil, spawn.Load(word))
-	p.Call("close the way to the proxy", unix.SYS_CLOSE, []uintptr{uintptr(child)})
+	p.Call("take it into the message", unix.SYS_FCNTL, []uintptr{0, unix.F_DUPFD_CLOEXEC, 3}, spawn.Load(fd), spawn.Store(word))
+	p.Call(what, unix.SYS_SENDMSG, []uintptr{uintptr(child), spawn.Ptr(p, message), unix.MSG_NOSIGNAL})
+	p.Call("close the copy", unix.SYS_CLOSE, nil, spawn.Load(word))
+	p.Call("close it here", unix.SYS_CLOSE, nil, spawn.Load(fd))
 }
 
 // port is that of sandbox.ProxyAddress, in network order.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -51,15 +52,18 @@ type Watcher struct {
 	heard  chan struct{} // closed when no call will be heard any more
 	judged chan struct{} // closed when the judge has ended
 	lost   atomic.Int64
+	carry  func(*Held) // nil: connections go on as all else
+	held   sync.WaitGroup
 }
 
 // Watch answers the calls that come on a listener's descriptor, which it takes
 // over, until nobody is left who could make one, or Finish. judge gets each
 // event, one after the other, from a goroutine that calls prepare first and has
-// a thread of its own, which ends with it.
-func Watch(fd int, acts Acts, prepare func(), judge func(Event)) (*Watcher, error) {
+// a thread of its own, which ends with it. carry, if it is not nil, gets the
+// connections to other hosts instead, each on a goroutine of its own.
+func Watch(fd int, acts Acts, prepare func(), judge func(Event), carry func(*Held)) (*Watcher, error) {
 	w := &Watcher{
-		fd: fd, acts: acts, calls: map[uint32]*call{}, events: make(chan Event, backlog),
+		fd: fd, acts: acts, carry: carry, calls: map[uint32]*call{}, events: make(chan Event, backlog),
 		heard: make(chan struct{}), judged: make(chan struct{}),
 	}
 	if err := unix.Pipe2(w.stop[:], unix.O_CLOEXEC); err != nil {
@@ -104,6 +108,7 @@ func (w *Watcher) listen() {
 	defer close(w.events)
 	defer unix.Close(w.stop[0])
 	defer unix.Close(w.fd)
+	defer w.held.Wait()
 	wait := patience
 	for w.wait() {
 		e, ok, err := w.one()
@@ -173,6 +178,10 @@ func (w *Watcher) one() (e Event, ok bool, err error) {
 	// Only while the call is held do the number of the thread, its memory and its
 	// descriptors belong to who made it.
 	if w.ioctl(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&n.id)) != 0 {
+		return e, false, nil
+	}
+	if ok && w.carry != nil && e.Act == Connect && leadsOut(e.Peer) {
+		w.held.Go(func() { w.carry(&Held{w: w, event: e, id: n.id, thread: int(n.pid), socket: int(int32(n.args[0]))}) })
 		return e, false, nil
 	}
 	reply := answer{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}

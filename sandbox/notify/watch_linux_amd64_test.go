@@ -39,7 +39,7 @@ func newCaller(t *testing.T, acts Acts, judge func(Event)) *caller {
 		t.Fatal("no listener")
 	}
 	var err error
-	if c.watcher, err = Watch(n, acts, func() {}, judge); err != nil {
+	if c.watcher, err = Watch(n, acts, func() {}, judge, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { close(c.todo) })
@@ -402,7 +402,7 @@ func TestEndsWithItsCallers(t *testing.T) {
 	if n < 0 {
 		t.Fatal("no listener")
 	}
-	w, err := Watch(n, Of(Delete), func() {}, func(Event) {})
+	w, err := Watch(n, Of(Delete), func() {}, func(Event) {}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
