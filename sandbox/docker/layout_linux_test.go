@@ -144,7 +144,7 @@ func TestDecide(t *testing.T) {
 		{"a link", sandbox.Profile{Protect: []string{"/l"}}, layout{loose: []string{"/l"}}, "unix-sockets hooks-protected"},
 		{"read-only", sandbox.Profile{ReadOnly: true}, layout{}, "unix-sockets"},
 		{"network", sandbox.Profile{Network: sandbox.NetworkHost, Protect: []string{}}, layout{}, "unix-sockets host-network"},
-		{"rules", sandbox.Profile{Network: sandbox.NetworkRules, Protect: []string{}}, layout{}, map[bool]string{true: "unix-sockets all-carried", false: "unix-sockets network-rules host-network"}[holdsRules]},
+		{"rules", sandbox.Profile{Network: sandbox.NetworkRules, Protect: []string{}}, layout{}, map[bool]string{true: "unix-sockets all-carried", false: "unix-sockets network-rules all-carried host-network"}[holdsRules]},
 		{"denials", sandbox.Profile{Explain: sandbox.ExplainWrites, Protect: []string{}}, layout{}, "unix-sockets denials-explained"},
 		{"limits", sandbox.Profile{Limits: sandbox.Limits{CPUTime: 1, MemoryBytes: 1}, Protect: []string{}}, layout{}, "unix-sockets limits-exact"},
 		{"no sockets", sandbox.Profile{Required: []sandbox.Control{sandbox.UnixSockets}, Protect: []string{}}, layout{}, ""},
