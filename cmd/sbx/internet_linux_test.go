@@ -104,11 +104,7 @@ func inside(t *testing.T, left string) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, dir)
-	accounts, err := os.ReadFile("/etc/passwd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, text := range map[string]string{"/etc/passwd": string(accounts) + "sbxclient:x:65533:65533::/nonexistent:/bin/sh\n", "/etc/resolv.conf": "nameserver " + nameAddr + "\n", "/etc/hosts": "127.0.0.1 localhost\n"} {
+	for file, text := range map[string]string{"/etc/resolv.conf": "nameserver " + nameAddr + "\n", "/etc/hosts": "127.0.0.1 localhost\n"} {
 		own := filepath.Join(dir, filepath.Base(file))
 		if err := os.WriteFile(own, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -536,8 +532,25 @@ func (h *host) refusals() {
 	}
 }
 
+// account makes the user known, which ssh wants, in our mount namespace: the
+// mount is lost when somebody else on this machine makes a user.
+func (h *host) account() {
+	const line = "sbxclient:x:65533:65533::/nonexistent:/bin/sh\n"
+	accounts, err := os.ReadFile("/etc/passwd")
+	if err == nil && !bytes.Contains(accounts, []byte(line)) {
+		own := filepath.Join(h.dir, "passwd")
+		if err = os.WriteFile(own, append(accounts, line...), 0o644); err == nil {
+			err = unix.Mount(own, "/etc/passwd", "", unix.MS_BIND, "")
+		}
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // scripts puts what the clients run into the workspace.
 func (h *host) scripts() {
+	h.account()
 	key, err := os.ReadFile(filepath.Join(filepath.Dir(h.world.git), "key"))
 	if err != nil {
 		h.t.Fatal(err)
