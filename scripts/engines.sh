@@ -162,6 +162,13 @@ stop() {
 	end registry
 	end docker
 	end containerd
+	# What an engine left running, with its container: they name our directory.
+	local at
+	for at in /proc/[0-9]*; do
+		if tr '\0' ' ' 2>/dev/null <"$at/cmdline" | grep -q "^[^ ]*containerd-shim.* $dir/"; then
+			kill -9 "${at#/proc/}" 2>/dev/null || true
+		fi
+	done
 	# Only mounts below our own directory, deepest first.
 	{ grep -F " $dir/" /proc/self/mountinfo || true; } | cut -d' ' -f5 | sort -r | while read -r at; do umount -l "$at" || true; done
 	find /sys/fs/cgroup -depth -type d -path "*/$(parent)-*" -exec rmdir {} + 2>/dev/null || true

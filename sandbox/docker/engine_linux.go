@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/pid1"
 )
 
 // nature is what an engine is like, as far as it changes what we ask for.
@@ -130,9 +131,9 @@ func (b *Backend) startService(ctx context.Context) (*service, error) {
 	if err != nil {
 		return nil, b.unavailable("", err)
 	}
-	dir, err := os.MkdirTemp("", "sbx-podman-")
+	dir, err := pid1.OwnDir()
 	if err != nil {
-		return nil, b.unavailable("make a directory for the socket", err)
+		return nil, b.unavailable("", err)
 	}
 	s := &service{dir: dir, socket: filepath.Join(dir, "socket")}
 	// No time limit of its own: it gets SIGTERM from us, and from the kernel when

@@ -199,6 +199,9 @@ func (r *room) left() string {
 	}
 	boxes, err := filepath.Glob(r.dir + "/run/sbx-box-*")
 	check(r, err)
+	if r.engine == docker.Podman { // the service of a session that is open has one
+		boxes = slices.DeleteFunc(boxes, func(dir string) bool { return strings.Contains(dir, fmt.Sprintf("/sbx-box-%d-", os.Getpid())) })
+	}
 	return strings.TrimSpace(string(out) + strings.Join(boxes, " "))
 }
 

@@ -60,9 +60,9 @@ func (s *session) dialWarm(ctx context.Context, orphaned <-chan struct{}) (*pid1
 		}
 		w.endLocked() // the engine was restarted, or somebody removed the container
 	}
-	dir, err := os.MkdirTemp("", "sbx-warm-")
+	dir, err := pid1.OwnDir()
 	if err != nil {
-		return nil, s.backend.notStarted("make a directory for the socket", err)
+		return nil, s.backend.notStarted("", err)
 	}
 	box, err := s.serve(ctx, orphaned, dir, pid1.Service{Hold: true})
 	if err != nil {

@@ -26,11 +26,9 @@ const prefix = "sbx-box-"
 
 // Listen makes the socket in the caller's runtime directory.
 func Listen() (_ *Listener, err error) {
-	base := runtimeDir()
-	sweep(base)
-	top, err := os.MkdirTemp(base, prefix+strconv.Itoa(os.Getpid())+"-"+StartTime(os.Getpid())+"-")
+	top, err := OwnDir()
 	if err != nil {
-		return nil, fmt.Errorf("make directory for socket: %w", err)
+		return nil, err
 	}
 	l := &Listener{Dir: top + "/s", top: top}
 	defer func() {
@@ -51,6 +49,19 @@ func Listen() (_ *Listener, err error) {
 	}
 	l.file = os.NewFile(uintptr(fd), "sbx listener")
 	return l, nil
+}
+
+// OwnDir makes a directory that only the caller can enter. When this process is
+// killed before it removes the directory, the next call of a process of the same
+// user does.
+func OwnDir() (string, error) {
+	base := runtimeDir()
+	sweep(base)
+	dir, err := os.MkdirTemp(base, prefix+strconv.Itoa(os.Getpid())+"-"+StartTime(os.Getpid())+"-")
+	if err != nil {
+		return "", fmt.Errorf("make directory for socket: %w", err)
+	}
+	return dir, nil
 }
 
 // listenAt binds through a descriptor: the length of a socket's name is bounded.
