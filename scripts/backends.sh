@@ -46,7 +46,7 @@ The figures count probes. The network is off unless a probe says otherwise. In t
 column of the backend none everything is a gap: that is the proof that the probes
 can fail. Three things hold there too, because sbx starts every command in the same
 way and looks after it: descriptors are shut, the tree ends, and files that others
-trust are reported when they appear. What none does not do is run as another user.
+trust are reported when they appear.
 
 TEXT
 	echo "Linux $(uname -r | cut -d- -f1) $(uname -m)."

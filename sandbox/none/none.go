@@ -134,7 +134,10 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 
 // Run starts the command as it is and waits.
 func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	result, err := proc.Run(ctx, proc.Job{Command: c, Dir: s.dir(c), Supervisor: s.profile.Supervisor, Limits: s.profile.Limits})
+	result, err := proc.Run(ctx, proc.Job{
+		Command: c, Dir: s.dir(c), Supervisor: s.profile.Supervisor, Limits: s.profile.Limits, Identity: s.profile.Identity,
+	})
+	result.Identity = s.profile.Identity
 	result.Backend, result.Enforced, result.Gaps = Name, slices.Clone(s.kept), slices.Clone(s.gaps)
 	return result, err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -48,6 +49,27 @@ func TestRun(t *testing.T) {
 	got, err := s.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", "pwd -P; exit 3"}, Stdout: &out})
 	if err != nil || got.ExitCode != 3 || got.Backend != Name || len(got.Gaps) != len(unlimited()) || out.Len() == 0 {
 		t.Errorf("%+v, %v, %q", got, err, out.String())
+	}
+}
+
+// Root in somebody else's workspace runs as the owner here too: it is no
+// confinement, but files of root would be left there.
+func TestRunsAsTheIdentity(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can change the user")
+	}
+	dir := t.TempDir()
+	s, err := New().Open(context.Background(), sandbox.Profile{Workspace: "/", Identity: &sandbox.Identity{UID: 65533, GID: 65532, Groups: []uint32{65531}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	got, err := s.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", "id -u; id -g; id -G; echo x >" + dir + "/made"}, Stdout: &out})
+	if err != nil || got.Identity == nil || out.String() != "65533\n65532\n65532 65531\n" {
+		t.Errorf("%+v, %v, %q", got, err, out.String())
+	}
+	if _, err := os.Stat(dir + "/made"); err == nil || got.ExitCode == 0 {
+		t.Error("it wrote where only root can")
 	}
 }
 

@@ -26,6 +26,9 @@ type Job struct {
 	// sandbox.Profile. The command then shares our process group, so that the
 	// terminal treats both as one job.
 	Supervisor bool
+	// Identity is who the command runs as, where neither Prepare nor Spawn sees to
+	// it; nil: the caller. Only root can change it.
+	Identity *sandbox.Identity
 	// Prepare restricts the thread that starts the command, and with it the
 	// command. It runs on a thread of its own that nothing else will use. nil:
 	// nothing to do.

@@ -15,7 +15,7 @@ import (
 // run ends the command at the time limit with a kill of that one process:
 // process trees are ended on Linux only.
 func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
-	if j.Prepare != nil {
+	if j.Prepare != nil || j.Identity != nil {
 		return notStarted(), startError(j, sandbox.ErrUnsupported)
 	}
 	std, err := openStreams(j.Command, j.Limits)

@@ -48,6 +48,9 @@ func start(j Job, path string, files []*os.File) (child, error) {
 		fds[i] = f.Fd() // also makes it blocking, which programs expect
 	}
 	attr := &syscall.ProcAttr{Dir: j.Dir, Env: j.Command.Env, Files: fds, Sys: &syscall.SysProcAttr{}}
+	if i := j.Identity; i != nil {
+		attr.Sys.Credential = &syscall.Credential{Uid: i.UID, Gid: i.GID, Groups: i.Groups}
+	}
 	if j.Supervisor {
 		attr.Sys.Pdeathsig = syscall.SIGKILL
 	} else {
