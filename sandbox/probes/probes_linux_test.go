@@ -181,7 +181,7 @@ func TestNone(t *testing.T) {
 		if o.Want == "blocked" && o.Status == probes.Held && !alsoWithout(o.ID) {
 			t.Errorf("%s: %s: held (%s) where nothing is confined", o.ID, o.Try, o.Observed)
 		}
-		if o.Status == probes.NotHeld && !o.ID != "N06" {
+		if o.Status == probes.NotHeld && o.ID != "N06" {
 			t.Errorf("%s: %s: not held and no gap: %s", o.ID, o.Try, o.Observed)
 		}
 	}
