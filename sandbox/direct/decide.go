@@ -75,8 +75,9 @@ func handledRights(abi int) uint64 {
 	return rights
 }
 
-// decide is pure. inside are hidden paths that lie below a writable one.
-func decide(abi int, p sandbox.Profile, inside []string) decision {
+// decide is pure. inside are hidden paths that lie below a writable one, late
+// those that lie or would lie there: what does not exist yet is among them.
+func decide(abi int, p sandbox.Profile, inside, late []string) decision {
 	d := decision{handled: handledRights(abi), filters: []string{filter.Base}}
 	if abi >= 6 {
 		d.scoped = scopeAbstract | scopeSignal
@@ -99,6 +100,13 @@ func decide(abi int, p sandbox.Profile, inside []string) decision {
 			Fix:     "choose a workspace that does not hold it",
 		})
 	}
+	if len(late) > 0 {
+		d.gaps = append(d.gaps, sandbox.Gap{
+			Control: sandbox.CredentialsLate,
+			Why:     fmt.Sprintf("%s is below a writable directory: what somebody outside puts there while the command runs can be read", late[0]),
+			Fix:     "choose a workspace that does not hold places of credentials",
+		})
+	}
 	for _, c := range promised(p) {
 		if !hasGap(d.gaps, c) {
 			d.enforced = append(d.enforced, c)
@@ -113,6 +121,7 @@ func promised(p sandbox.Profile) []sandbox.Control {
 	list := []sandbox.Control{
 		sandbox.WritesConfined, sandbox.CredentialsHidden, sandbox.NoNewPrivileges, sandbox.NoCapabilities,
 		sandbox.SyscallFilter, sandbox.TreeEnds, sandbox.DaemonsEnd, sandbox.EndsWithCaller,
+		sandbox.CredentialsLate,
 	}
 	if p.Network == sandbox.NetworkNone {
 		list = append(list, sandbox.NetworkOff)
@@ -252,6 +261,10 @@ var fullGaps = []struct {
 	when     func(abi int, p sandbox.Profile, noProc bool) bool
 	why, fix string
 }{
+	{
+		sandbox.CredentialsLate, func(int, sandbox.Profile, bool) bool { return true },
+		"credentials are covered when the command starts; a file or directory of them that somebody outside makes or replaces while it runs can be read", "--tier landlock leaves it unreadable",
+	},
 	{
 		sandbox.HostNetwork, func(_ int, p sandbox.Profile, _ bool) bool { return p.Network == sandbox.NetworkHost },
 		"the network is the host's: metadata addresses and services on its loopback are reachable", "network off, or an allow list",

@@ -60,11 +60,11 @@ func TestDecide(t *testing.T) {
 			"scopes, supervised", 7, supervised, abi1 | refer | truncate | ioctlDev, scopeAbstract | scopeSignal,
 			[]string{filter.Base, filter.NoUnix, filter.NoNet},
 			[]sandbox.Control{sandbox.EndsWithCaller, sandbox.MetadataConfined, sandbox.StatHidden, sandbox.ProcessesHidden, sandbox.HooksProtected, sandbox.SharedMemory, sandbox.Terminals},
-			[]sandbox.Control{sandbox.DaemonsEnd, sandbox.Signals, sandbox.UnixSockets},
+			[]sandbox.Control{sandbox.DaemonsEnd, sandbox.CredentialsLate, sandbox.Signals, sandbox.UnixSockets},
 		},
 	}
 	for _, tt := range tests {
-		d := decide(tt.abi, tt.profile, nil)
+		d := decide(tt.abi, tt.profile, nil, nil)
 		if d.handled != tt.handled || d.scoped != tt.scoped || !slices.Equal(d.filters, tt.filters) {
 			t.Errorf("%s: handled %#x, scoped %#x, filters %v", tt.name, d.handled, d.scoped, d.filters)
 		}
@@ -94,13 +94,13 @@ func TestDecideFull(t *testing.T) {
 		noProc bool
 		gaps   []sandbox.Control // all of them
 	}{
-		{"off", newestABI, sandbox.Profile{}, false, []sandbox.Control{sandbox.UnixSockets, sandbox.HooksProtected}},
-		{"protected", newestABI, sandbox.Profile{Protect: []string{"/ws/.git/hooks"}}, false, []sandbox.Control{sandbox.UnixSockets}},
-		{"nothing to protect", newestABI, sandbox.Profile{Protect: []string{}}, false, []sandbox.Control{sandbox.UnixSockets}},
-		{"on", newestABI, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.HostNetwork, sandbox.UnixSockets, sandbox.HooksProtected}},
-		{"on, old", 5, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.HostNetwork, sandbox.AbstractSockets, sandbox.UnixSockets, sandbox.HooksProtected}},
-		{"rules", 5, sandbox.Profile{Network: sandbox.NetworkRules}, false, []sandbox.Control{sandbox.UnixSockets, sandbox.HooksProtected}},
-		{"no proc", newestABI, sandbox.Profile{UnixAllow: true}, true, []sandbox.Control{sandbox.UnixSockets, sandbox.ProcessesHidden, sandbox.HooksProtected}},
+		{"off", newestABI, sandbox.Profile{}, false, []sandbox.Control{sandbox.CredentialsLate, sandbox.UnixSockets, sandbox.HooksProtected}},
+		{"protected", newestABI, sandbox.Profile{Protect: []string{"/ws/.git/hooks"}}, false, []sandbox.Control{sandbox.CredentialsLate, sandbox.UnixSockets}},
+		{"nothing to protect", newestABI, sandbox.Profile{Protect: []string{}}, false, []sandbox.Control{sandbox.CredentialsLate, sandbox.UnixSockets}},
+		{"on", newestABI, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.CredentialsLate, sandbox.HostNetwork, sandbox.UnixSockets, sandbox.HooksProtected}},
+		{"on, old", 5, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.CredentialsLate, sandbox.HostNetwork, sandbox.AbstractSockets, sandbox.UnixSockets, sandbox.HooksProtected}},
+		{"rules", 5, sandbox.Profile{Network: sandbox.NetworkRules}, false, []sandbox.Control{sandbox.CredentialsLate, sandbox.UnixSockets, sandbox.HooksProtected}},
+		{"no proc", newestABI, sandbox.Profile{UnixAllow: true}, true, []sandbox.Control{sandbox.CredentialsLate, sandbox.UnixSockets, sandbox.ProcessesHidden, sandbox.HooksProtected}},
 	} {
 		d := decideFull(tt.abi, tt.p, tt.noProc)
 		var got []sandbox.Control
@@ -132,7 +132,7 @@ func TestDecideFull(t *testing.T) {
 
 func TestRequiredGapsRefuse(t *testing.T) {
 	judge := func(abi int, p sandbox.Profile, inside ...string) error {
-		_, err := p.Judge(Name, decide(abi, p, inside).gaps)
+		_, err := p.Judge(Name, decide(abi, p, inside, inside).gaps)
 		return err
 	}
 	for _, p := range []sandbox.Profile{{}, {Supervisor: true}, {Network: sandbox.NetworkHost}, {UnixAllow: true}} {
@@ -150,6 +150,20 @@ func TestRequiredGapsRefuse(t *testing.T) {
 	}
 	if err := judge(newestABI, sandbox.Profile{Accept: []sandbox.Control{sandbox.CredentialsHidden}}, inside); err != nil {
 		t.Errorf("an accepted gap is refused: %v", err)
+	}
+}
+
+// What does not exist yet is no gap of what is hidden now.
+func TestDecideLate(t *testing.T) {
+	d := decide(newestABI, sandbox.Profile{}, nil, []string{"/ws/.netrc"})
+	if !hasGap(d.gaps, sandbox.CredentialsLate) || slices.Contains(d.enforced, sandbox.CredentialsLate) || !slices.Contains(d.enforced, sandbox.CredentialsHidden) {
+		t.Errorf("a place of credentials in the workspace: gaps %v, enforced %v", d.gaps, d.enforced)
+	}
+	if _, err := (sandbox.Profile{}).Judge(Name, d.gaps); err != nil {
+		t.Errorf("refused although nobody requires it: %v", err)
+	}
+	if _, err := (sandbox.Profile{Required: []sandbox.Control{sandbox.CredentialsLate}}).Judge(Name, d.gaps); err == nil {
+		t.Error("required, missing, and not refused")
 	}
 }
 

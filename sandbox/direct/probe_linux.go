@@ -45,7 +45,7 @@ func (b *Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
 		return sandbox.Capabilities{}, err
 	}
 	p := sandbox.Profile{Supervisor: true}
-	s := &session{profile: p, only: b.only, abi: abi, decision: decide(abi, p, nil)}
+	s := &session{profile: p, only: b.only, abi: abi, decision: decide(abi, p, nil, nil)}
 	sayWhy(s.decision.gaps)
 	if s.programs, err = programs(s.decision.filters); err != nil {
 		return sandbox.Capabilities{}, err

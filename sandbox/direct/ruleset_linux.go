@@ -253,16 +253,19 @@ func (s *session) retire() {
 
 // insideWritable lists the hidden paths that a write rule would open again.
 func insideWritable(p sandbox.Profile, hidden []string) []string {
-	var inside []string
+	return slices.DeleteFunc(lateWritable(p, hidden), func(h string) bool { return !slices.ContainsFunc(named(h), exists) })
+}
+
+// lateWritable also lists those that do not exist yet: no rule could refuse
+// them when they appear.
+func lateWritable(p sandbox.Profile, hidden []string) []string {
+	var late []string
 	for _, h := range hidden {
-		for _, w := range writable(p) {
-			if isBelow(h, w) && h != w && slices.ContainsFunc(named(h), exists) {
-				inside = append(inside, h)
-				break
-			}
+		if slices.ContainsFunc(writable(p), func(w string) bool { return isBelow(h, w) && h != w }) {
+			late = append(late, h)
 		}
 	}
-	return inside
+	return late
 }
 
 func exists(name string) bool {

@@ -267,7 +267,7 @@ func openLandlock(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
 	}
 	found, stamps := survey(p, "/dev")
 	s := &session{profile: p, only: b.only, abi: abi, inside: insideWritable(p, found.hidden)}
-	s.decision = decide(abi, p, s.inside)
+	s.decision = decide(abi, p, s.inside, lateWritable(p, found.hidden))
 	s.bounds = s.decision.bound(p.Limits, terms{root: subjectOf(p).uid == 0, late: !s.spawns(), able: b.only.able})
 	s.decision.explained(p, explainGap(p, tierLandlock, b.only.thread), carryGap(p, false))
 	sayWhy(s.decision.gaps)

@@ -30,6 +30,10 @@ func decide(p sandbox.Profile, l layout) decision {
 		d.gap(sandbox.UnixSockets, "a socket that somebody outside opens in the workspace or another shared directory can be connected to",
 			"require unix-sockets: then the command can make none at all")
 	}
+	if l.late != "" {
+		d.gap(sandbox.CredentialsLate, l.late+" is below a shared directory: what somebody outside puts there while the command runs can be read",
+			"a workspace and shared directories that hold no places of credentials")
+	}
 	ruled := p.Network == sandbox.NetworkRules && holdsRules
 	if p.Network == sandbox.NetworkRules && !ruled {
 		d.gap(sandbox.RulesHeld, "on this processor a command in a container cannot be held to a list of hosts", "an amd64 machine")

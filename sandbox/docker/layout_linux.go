@@ -25,6 +25,7 @@ type layout struct {
 	covered []string // directories that are there and empty
 	size    int64    // of each file system in memory; 0: as the engine likes
 	home    string   // one of memory, which belongs to the command's user; may be empty
+	late    string   // a place of credentials below a shared directory; empty: there is none
 	loose   []string // protected symbolic links, which no mount can hold
 }
 
@@ -159,6 +160,8 @@ func (l *layout) hide(p sandbox.Profile, shared []bind, fs places) {
 	for _, path := range p.Hide {
 		hidden = append(hidden, filepath.Clean(path))
 	}
+	named := len(hidden)
+	var patterns []string
 	homes := []string{p.Home}
 	if p.Identity != nil && p.Identity.Home != p.Home {
 		homes = append(homes, p.Identity.Home)
@@ -168,11 +171,19 @@ func (l *layout) hide(p sandbox.Profile, shared []bind, fs places) {
 			continue
 		}
 		for _, place := range credentials.Home() {
-			hidden = append(hidden, within(shared, filepath.Join(home, place.Path), fs)...)
+			patterns = append(patterns, filepath.Join(home, place.Path))
 		}
 	}
 	for _, place := range credentials.System() {
-		hidden = append(hidden, within(shared, place.Path, fs)...)
+		patterns = append(patterns, place.Path)
+	}
+	for _, place := range patterns {
+		hidden = append(hidden, within(shared, place, fs)...)
+	}
+	for _, path := range slices.Concat(hidden[:named], patterns) { // what does not exist may appear
+		if l.late == "" && holder(shared, path) != "" && !slices.Contains(p.Read, path) {
+			l.late = path
+		}
 	}
 	for _, path := range hidden {
 		if holder(shared, path) == "" || slices.Contains(p.Read, path) {

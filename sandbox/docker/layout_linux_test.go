@@ -89,6 +89,9 @@ func TestLayout(t *testing.T) {
 		if got := strings.Join(steps, ", "); got != c.steps || strings.Join(l.loose, " ") != c.loose || l.home != c.home {
 			t.Errorf("%s: %s; loose %q; home %s", c.name, got, l.loose, l.home)
 		}
+		if want := slices.Contains([]string{"hide", "credentials", "granted"}, c.name); (l.late != "") != want {
+			t.Errorf("%s: places of credentials that are shared: %q", c.name, l.late)
+		}
 	}
 }
 
@@ -148,11 +151,15 @@ func TestDecide(t *testing.T) {
 		{"denials", sandbox.Profile{Explain: sandbox.ExplainWrites, Protect: []string{}}, layout{}, "unix-sockets denials-explained"},
 		{"limits", sandbox.Profile{Limits: sandbox.Limits{CPUTime: 1, MemoryBytes: 1}, Protect: []string{}}, layout{}, "unix-sockets limits-exact"},
 		{"no sockets", sandbox.Profile{Required: []sandbox.Control{sandbox.UnixSockets}, Protect: []string{}}, layout{}, ""},
+		{"late", sandbox.Profile{Protect: []string{}}, layout{late: "/h/.netrc"}, "unix-sockets credentials-late"},
 		{"sockets", sandbox.Profile{UnixAllow: true, Protect: []string{}}, layout{}, "unix-sockets"},
 	} {
 		if got := open(c.p, c.l); got != c.want {
 			t.Errorf("%s: %s", c.name, got)
 		}
+	}
+	if d := decide(sandbox.Profile{}, layout{}); !slices.Contains(d.enforced, sandbox.CredentialsLate) {
+		t.Errorf("no place of credentials is shared: %v", d.enforced)
 	}
 	if d := decide(sandbox.Profile{}, layout{}); slices.Contains(d.enforced, sandbox.DenialsExplained) || d.open(sandbox.DenialsExplained) {
 		t.Errorf("nobody asked for denials: %v %v", d.enforced, d.gaps)

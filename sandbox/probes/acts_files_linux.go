@@ -73,6 +73,7 @@ func fileActs() []act {
 		{"open-disk", openDisk},
 		{"cgroup-join", openCgroup},
 		{"read", func(a arguments) error { begun(); return show(a.text(0)) }},
+		{"read-when", readWhen},
 		{"read-moved", readMoved},
 		{"read-mapped", readMapped},
 		{"stat", statOf},
@@ -253,6 +254,18 @@ func readMoved(a arguments) error {
 		return err
 	}
 	return show(a.text(1) + "/" + a.text(2))
+}
+
+// readWhen says that it runs, waits until it is told, and reads.
+func readWhen(a arguments) error {
+	if err := os.WriteFile(a.text(1), nil, 0o644); err != nil {
+		return setup("say that it runs", err)
+	}
+	if !await(func() bool { _, err := os.Lstat(a.text(2)); return err == nil }) {
+		return setup("wait", os.ErrDeadlineExceeded)
+	}
+	begun()
+	return show(a.text(0))
 }
 
 func readMapped(a arguments) error {

@@ -33,6 +33,10 @@ func (r *runner) procedure(row Row, at place) (observation, []sandbox.Gap) {
 		return r.swapped(at)
 	case "late-secret":
 		return r.lateSecret(row, at)
+	case "late-replace":
+		return r.whileRunning(row, at, ".netrc")
+	case "late-new":
+		return r.whileRunning(row, at, ".vault-token")
 	case "odd-name":
 		return r.oddName(argument, at)
 	case "exit-codes":

@@ -11,6 +11,7 @@ import (
 func writes() []sandbox.Control   { return []sandbox.Control{sandbox.WritesConfined} }
 func metadata() []sandbox.Control { return []sandbox.Control{sandbox.MetadataConfined} }
 func secrets() []sandbox.Control  { return []sandbox.Control{sandbox.CredentialsHidden} }
+func late() []sandbox.Control     { return []sandbox.Control{sandbox.CredentialsLate} }
 func stats() []sandbox.Control    { return []sandbox.Control{sandbox.StatHidden} }
 func calls() []sandbox.Control    { return []sandbox.Control{sandbox.SyscallFilter} }
 func hooks() []sandbox.Control    { return []sandbox.Control{sandbox.HooksProtected} }
@@ -131,6 +132,8 @@ func secretRows() []Row {
 		})
 	}
 	return grouped(group, append(rows,
+		Row{ID: "N17b", Try: "read a credential file that was replaced while the command ran", Canary: Secret, Controls: late(), Procedure: []string{"late-replace"}},
+		Row{ID: "N17c", Try: "read a credential file that was made while the command ran", Canary: Secret, Controls: late(), Procedure: []string{"late-new"}},
 		Row{ID: "N21a", Try: "learn that a hidden file is there, and its size", Canary: Exit, Controls: stats(), Act: []string{"stat", "$H/.netrc", "$SIZE"}},
 		Row{ID: "N21b", Try: "list a hidden directory", Canary: Exit, Controls: stats(), Act: []string{"list", "$H/.ssh", "id_ed25519"}},
 		Row{ID: "N21c", Try: "list a directory that the profile hides", Canary: Exit, Controls: stats(), Act: []string{"list", "$B/hide", "f"}},
