@@ -23,7 +23,9 @@ import (
 // bombs of a kind that a limit has to stop. Each carries the marker among its
 // arguments, so that the host sees how many there are.
 const (
-	forkBomb   = `f(){ f "$@" | f "$@" & }; f "$@"; sleep 60`
+	// bash goes on when it cannot fork; dash ends, and the bomb may be over before
+	// anybody has counted.
+	forkBomb   = `exec bash -c 'f(){ f "$@" | f "$@" & }; f "$@"; sleep 60' "$@" "$@"`
 	memoryBomb = `exec python3 -c 'import sys, time
 held = [b"x" * (1 << 20) for _ in range(int(sys.argv[2]))]
 time.sleep(2)' "$@"`
