@@ -22,6 +22,7 @@ const (
 func socketActs() []act {
 	return []act{
 		{"tcp", func(a arguments) error { return connectTo(unix.AF_INET, unix.SOCK_STREAM, 0, ip4(a)) }},
+		{"tcp-named", connectNamed},
 		{"tcp6", func(a arguments) error { return connectTo(unix.AF_INET6, unix.SOCK_STREAM, 0, ip6(a, false)) }},
 		{"tcp-mapped", func(a arguments) error { return connectTo(unix.AF_INET6, unix.SOCK_STREAM, 0, ip6(a, true)) }},
 		{"tcp-any", func(a arguments) error {
@@ -110,6 +111,40 @@ func connectTo(family, kind, protocol int, to unix.Sockaddr) error {
 	}
 	_, err = unix.Write(fd, []byte("probe\n"))
 	return past(err, unix.EPIPE, unix.ECONNRESET) // the listener closes at once
+}
+
+// connectNamed asks the resolver on the loopback for the address of a name of
+// one word, and connects to that, as programs do that know of no proxy.
+func connectNamed(a arguments) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return setup("make a socket", err)
+	}
+	defer unix.Close(fd)
+	wait := unix.Timeval{Sec: 3}
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
+		return setup("set a time limit", err)
+	}
+	begun()
+	// RFC 1035: a header that wishes recursion and has one question; an address (A, IN).
+	name := a.text(0)
+	query := append([]byte{0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, byte(len(name))}, name...)
+	query = append(query, 0, 0, 1, 0, 1)
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: 53, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return err
+	}
+	if _, err := unix.Write(fd, query); err != nil {
+		return err
+	}
+	var answer [512]byte
+	n, err := unix.Read(fd, answer[:])
+	if err != nil {
+		return err
+	}
+	if n < len(query)+16 || answer[7] != 1 { // one answer, whose last bytes are the address
+		return fmt.Errorf("the resolver knows no %s", name)
+	}
+	return connectTo(unix.AF_INET, unix.SOCK_STREAM, 0, &unix.SockaddrInet4{Port: a.number(1), Addr: [4]byte(answer[n-4 : n])})
 }
 
 func sendTo(family, kind, protocol, flags int, to unix.Sockaddr) error {

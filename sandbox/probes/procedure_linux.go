@@ -67,6 +67,8 @@ func (r *runner) procedure(row Row, at place) (observation, []sandbox.Gap) {
 		return r.limited(row, at)
 	case "flood":
 		return r.flood(at)
+	case "denial":
+		return r.denialTold(row, at)
 	case "required":
 		return r.required()
 	case "nobody":

@@ -25,6 +25,10 @@ func lifeRows() []Row {
 		{ID: "P80b", Try: "read the input byte by byte as it was", Want: Works, Setup: Setup{Stdin: "a\x00b\xff\r\n\n"}, Shell: `test "$(od -An -tx1 | tr -d ' \n')" = 610062ff0d0a0a`},
 		{ID: "P80c", Try: "see that the input is no terminal", Want: Works, Shell: `test ! -t 0`},
 		{ID: "P81", Try: "run although a control is missing that was required", NoControl: "it is about the contract", Promises: true, Procedure: []string{"required"}},
+		{
+			ID: "N85", Try: "be told what was refused: a file outside", Want: Works, Controls: []sandbox.Control{sandbox.DenialsExplained},
+			NoControl: "outside nothing is refused", Procedure: []string{"denial", "$O/new"},
+		},
 	})
 }
 

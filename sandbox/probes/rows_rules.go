@@ -34,6 +34,10 @@ func ruleRows() []Row {
 		{ID: "P89c", Try: "a listed host by the proxy", Want: Works, Controls: held, Needs: curl, Setup: rules("localhost:$TCP", listed), Shell: name},
 		{ID: "P91a", Try: "TCP to a listed host past the proxy", Controls: held, Needs: here, Setup: rules("*:*", listed), Act: []string{"tcp", "$TCP"}},
 		{ID: "P91b", Try: "curl to a listed host past the proxy", Controls: held, Needs: curl, Setup: rules("*:*", listed), Shell: `env -u HTTP_PROXY -u http_proxy NO_PROXY='*' curl -s -m 3 --noproxy '*' "http://127.0.0.1:$TCP/"`},
+		{
+			ID: "N86", Try: "TCP to a listed host, by a program that ignores proxies", Want: Works, Controls: []sandbox.Control{sandbox.AllCarried, sandbox.RulesHeld},
+			Setup: rules("localhost:$TCP", listed), Act: []string{"tcp-named", "localhost", "$TCP"}, ControlAct: []string{"tcp", "$TCP"},
+		},
 		{ID: "P91c", Try: "UDP to the host, everything public listed", Controls: held, Needs: here, Setup: rules("*:*"), Act: []string{"udp", "$UDP"}},
 		{ID: "P93", Try: "carry data out in a name to resolve", Controls: held, Needs: Needs{Programs: []string{"dig"}}, Setup: rules("*:*"), Shell: `dig +tries=1 +time=1 -p "$UDP" @127.0.0.1 secret.example.test`},
 		{ID: "P94", Try: "use the proxy without its token", Beyond: noTokens},

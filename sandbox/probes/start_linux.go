@@ -36,6 +36,7 @@ type done struct {
 	err     string // the run itself failed
 	none    bool   // nothing ran
 	trust   *sandbox.Trust
+	denials []sandbox.Denial
 	caller  int64 // signals that the supervisor got
 	shorten func(string) string
 }
@@ -246,7 +247,7 @@ func (j *job) wait() done {
 	j.end()
 	d := done{
 		plan: j.first.Plan, ending: last.Result.Ending, limit: last.Result.Limit, code: last.Result.ExitCode, signal: last.Result.Signal,
-		err: j.shorten(last.Err), none: last.Nothing, trust: last.Result.Trust, caller: last.Signals, shorten: j.shorten,
+		err: j.shorten(last.Err), none: last.Nothing, trust: last.Result.Trust, denials: last.Result.Denials, caller: last.Signals, shorten: j.shorten,
 	}
 	d.out = j.text()
 	if j.failure != nil {
