@@ -2,10 +2,11 @@
 # make test    install what the tests need and run them
 # make check   lint, then test: what has to pass before a change is merged
 # make bench   the speed figures of docs/measurements.md
-# make fuzz    every fuzz target for FUZZTIME (30s)
+# make fuzz    every fuzz target of PACKAGES (all) for FUZZTIME (30s)
 
 GO       ?= go
 FUZZTIME ?= 30s
+PACKAGES ?= ./...
 ROUNDS   ?= 100
 
 # Under the race detector too: what has goroutines of its own. Of direct only the
@@ -55,7 +56,7 @@ bench: build
 	@ROUNDS=$(ROUNDS) $(GO) run ./bench -sbx bin/sbx
 
 fuzz:
-	@GO="$(GO)" FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
+	@GO="$(GO)" FUZZTIME=$(FUZZTIME) scripts/fuzz.sh $(PACKAGES)
 
 # Needs gcc and libseccomp-dev: the system-call filter is compiled here, not at run time.
 # docs/rules.md is printed from the tables.
