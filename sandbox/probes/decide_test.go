@@ -70,13 +70,7 @@ func TestRowsAreComplete(t *testing.T) {
 			}
 		}
 	}
-	// What is no confinement, and is tried against real clients in a network of
-	// its own (cmd/sbx) and by the backend's tests.
-	elsewhere := []sandbox.Control{sandbox.DenialsExplained, sandbox.AllCarried}
 	for _, c := range sandbox.Controls() {
-		if slices.Contains(elsewhere, c) {
-			continue
-		}
 		if !slices.ContainsFunc(Rows(), func(r Row) bool { return first(r.Controls) == c && r.Beyond == "" }) {
 			t.Errorf("no row tests %s", c)
 		}
