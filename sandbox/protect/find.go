@@ -190,12 +190,7 @@ func (f *finder) free(path string) bool {
 // list gives the names in a directory. Too many to look at are an error: what is
 // not looked at is not protected.
 func (f *finder) list(dir string) []string {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	list, err := d.Readdirnames(maxItems)
+	list, err := entries(dir, maxItems)
 	if err == nil && len(list) == maxItems {
 		f.err = fmt.Errorf("more than %d files in %s, which is protected: take it out of the list (--unprotect)", maxItems-1, dir)
 	}
@@ -226,20 +221,9 @@ func (f *finder) read(path string) string {
 	if !lookAt(path).regular() {
 		return ""
 	}
-	file, err := os.OpenFile(path, os.O_RDONLY|readFlags, 0)
-	if err != nil {
-		return ""
+	text, err := contents(path, maxRead)
+	if errors.Is(err, errTooLarge) {
+		f.err = fmt.Errorf("read %s: %w", path, err)
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	if info.Size() > maxRead {
-		f.err = fmt.Errorf("read %s: %w", path, errTooLarge)
-		return ""
-	}
-	text := make([]byte, info.Size())
-	n, _ := file.Read(text)
-	return string(text[:n])
+	return string(text)
 }

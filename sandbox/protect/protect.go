@@ -9,9 +9,7 @@
 package protect
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -134,13 +132,8 @@ func topNames(dir string) map[string]bool {
 	if runtime.GOOS != "linux" {
 		return nil
 	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	list, err := d.Readdirnames(manyNames)
-	if err != nil && !errors.Is(err, io.EOF) || len(list) == manyNames {
+	list, err := entries(dir, manyNames)
+	if err != nil || len(list) == manyNames {
 		return nil
 	}
 	there := make(map[string]bool, len(list))

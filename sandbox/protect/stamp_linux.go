@@ -6,9 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readFlags open a file without waiting for a pipe, and no link.
-const readFlags = unix.O_NONBLOCK | unix.O_NOFOLLOW | unix.O_CLOEXEC
-
 // stamp is a file's fingerprint: when it is the same, nobody has changed the
 // file. The change time cannot be set by programs.
 type stamp struct {

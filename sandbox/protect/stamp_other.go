@@ -8,8 +8,6 @@ import (
 	"time"
 )
 
-const readFlags = 0
-
 // stamp is a file's fingerprint, as far as the standard library tells it.
 type stamp struct {
 	exists bool
