@@ -19,9 +19,13 @@ func Label(risk string) string {
 	if tag, ok := classify.Parse(risk); ok {
 		return tag.Label(classify.English)
 	}
-	return map[string]string{
-		WritesSkill: "adds or changes a skill", FlaggedSkill: "a skill whose content looks unsafe",
-	}[risk]
+	switch risk {
+	case WritesSkill:
+		return "adds or changes a skill"
+	case FlaggedSkill:
+		return "a skill whose content looks unsafe"
+	}
+	return ""
 }
 
 // Call is one use of a tool that an agent asks for.

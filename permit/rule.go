@@ -130,9 +130,9 @@ func (r Rule) fits(c Call) bool {
 	if r.Tool != "" && r.Tool != c.Tool {
 		return false
 	}
-	risks := c.Risks()
-	for _, tag := range r.Tags {
-		if !slices.Contains(risks, tag) {
+	if len(r.Tags) > 0 {
+		risks := c.Risks()
+		if slices.ContainsFunc(r.Tags, func(tag string) bool { return !slices.Contains(risks, tag) }) {
 			return false
 		}
 	}

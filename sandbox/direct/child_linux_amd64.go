@@ -173,6 +173,17 @@ func (s *session) tried(ruleset int) error {
 			return errors.New(a.name + ", unconfined: " + err.Error())
 		}
 	}
+	return stepError(tryChild(func(p *spawn.Plan) {
+		p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})
+		planFilter(p, s.decision.filters, s.programs)
+		p.Call("open /dev/null for writing, confined", unix.SYS_OPENAT, []uintptr{spawn.Cwd, p.Str("/dev/null"), unix.O_WRONLY}, spawn.Want(unix.EACCES))
+		p.Call("make a unix socket, confined", unix.SYS_SOCKET, []uintptr{unix.AF_UNIX, unix.SOCK_STREAM, 0}, spawn.Want(unix.EPERM))
+		p.Call("io_uring_setup", unix.SYS_IO_URING_SETUP, []uintptr{0, 0}, spawn.Want(unix.ENOSYS))
+	}))
+}
+
+// tryChild starts a child without privileges that goes through the steps and ends.
+func tryChild(steps func(p *spawn.Plan)) error {
 	pipes, err := spawn.NewPipes(0)
 	if err != nil {
 		return err
@@ -182,18 +193,14 @@ func (s *session) tried(ruleset int) error {
 	p.DieWithParent()
 	p.ParentLives(pipes)
 	planNoPrivileges(p)
-	p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})
-	planFilter(p, s.decision.filters, s.programs)
-	p.Call("open /dev/null for writing, confined", unix.SYS_OPENAT, []uintptr{spawn.Cwd, p.Str("/dev/null"), unix.O_WRONLY}, spawn.Want(unix.EACCES))
-	p.Call("make a unix socket, confined", unix.SYS_SOCKET, []uintptr{unix.AF_UNIX, unix.SOCK_STREAM, 0}, spawn.Want(unix.EPERM))
-	p.Call("io_uring_setup", unix.SYS_IO_URING_SETUP, []uintptr{0, 0}, spawn.Want(unix.ENOSYS))
+	steps(p)
 	p.Call("end", unix.SYS_EXIT_GROUP, []uintptr{0})
 	return onThread(func() error {
 		pid, err := p.Start(0, pipes)
 		if err == nil {
 			_, err = unix.Wait4(pid, nil, 0, nil)
 		}
-		return stepError(err)
+		return err
 	})
 }
 

@@ -64,24 +64,7 @@ func listener() (flags uintptr, err error) {
 }
 
 func tryListener(flags uintptr) error {
-	pipes, err := spawn.NewPipes(0)
-	if err != nil {
-		return err
-	}
-	defer pipes.Close()
-	p := spawn.NewPlan()
-	p.DieWithParent()
-	p.ParentLives(pipes)
-	planNoPrivileges(p)
-	planListener(p, 0, flags, p.Word(new(uint64)))
-	p.Call("end", unix.SYS_EXIT_GROUP, []uintptr{0})
-	return onThread(func() error {
-		pid, err := p.Start(0, pipes)
-		if err == nil {
-			_, err = unix.Wait4(pid, nil, 0, nil)
-		}
-		return err
-	})
+	return tryChild(func(p *spawn.Plan) { planListener(p, 0, flags, p.Word(new(uint64))) })
 }
 
 func planListener(p *spawn.Plan, acts notify.Acts, flags uintptr, fd spawn.Ref) {

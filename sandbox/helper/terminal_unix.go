@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox/proc"
 )
 
 func closeOnExec(fd int) { syscall.CloseOnExec(fd) }
@@ -20,20 +22,10 @@ func fromTerminal(to chan<- os.Signal) (stop func()) {
 	signal.Notify(in, unix.SIGINT, unix.SIGQUIT, unix.SIGHUP, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2)
 	go func() {
 		for sig := range in {
-			if (sig == unix.SIGINT || sig == unix.SIGQUIT || sig == unix.SIGHUP) && inForeground() {
+			if (sig == unix.SIGINT || sig == unix.SIGQUIT || sig == unix.SIGHUP) && proc.InForeground() {
 				to <- sig
 			}
 		}
 	}()
 	return func() { signal.Stop(in) }
-}
-
-func inForeground() bool {
-	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(tty)
-	group, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
 }

@@ -145,11 +145,5 @@ func TerminalSends(sig os.Signal) bool {
 	default:
 		return false
 	}
-	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-	if err != nil {
-		return false // no controlling terminal
-	}
-	defer unix.Close(tty)
-	foreground, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
-	return err == nil && foreground == unix.Getpgrp()
+	return InForeground()
 }

@@ -42,12 +42,11 @@ type assembler struct {
 	fresh  int
 }
 
-func (a *assembler) place(l label) {
-	if a.places == nil {
-		a.places, a.blocks, a.alias = map[label]int{}, map[string]label{}, map[label]label{}
-	}
-	a.places[l] = len(a.code)
+func newAssembler() *assembler {
+	return &assembler{places: map[label]int{}, blocks: map[string]label{}, alias: map[label]label{}}
 }
+
+func (a *assembler) place(l label) { a.places[l] = len(a.code) }
 
 func (a *assembler) newLabel() label {
 	a.fresh++

@@ -34,7 +34,7 @@ type span struct {
 // is allowed where there are no calls at all; the first row of args whose
 // conditions hold refuses.
 func compile(m machine, calls, args []filter.Rule) ([]byte, error) {
-	a := &assembler{}
+	a := newAssembler()
 	answers, err := answersOf(m.arch, calls, args)
 	if err != nil {
 		return nil, err
