@@ -154,9 +154,12 @@ func TestConformance(t *testing.T) {
 	eachEngine(t, func(r *room) {
 		self, err := os.Executable()
 		check(r, err)
+		if r.engine == docker.Docker {
+			r.Setenv("DOCKER_HOST", host(r.engine)) // the suite asks what is installed before it has a profile
+		}
 		var env []string
 		for _, entry := range os.Environ() {
-			if strings.HasPrefix(entry, "SBX_TEST_") || strings.HasPrefix(entry, "CONTAINERS_") || strings.HasPrefix(entry, "XDG_RUNTIME_DIR=") {
+			if strings.HasPrefix(entry, "SBX_TEST_") || strings.HasPrefix(entry, "CONTAINERS_") || strings.HasPrefix(entry, "DOCKER_HOST=") || strings.HasPrefix(entry, "XDG_RUNTIME_DIR=") {
 				env = append(env, entry)
 			}
 		}

@@ -140,7 +140,7 @@ func secretRows() []Row {
 		Row{ID: "N22a", Try: "see what services have in /run", Canary: Exit, Controls: stats(), Act: []string{"list", "$RUN", "stream"}},
 		Row{ID: "N22b", Try: "see what others have in the temp directory", Canary: Exit, Controls: stats(), Act: []string{"list", "$T", "stream"}},
 		Row{ID: "N22c", Try: "see what others have in /var/tmp", Canary: Exit, Controls: stats(), Act: []string{"list", "$VT", "f"}},
-		Row{ID: "N22d", Try: "read the kernel's list of timers, with the processes that wait", Canary: Exit, Controls: others(), Act: []string{"open-read", "/proc/timer_list"}, Needs: Needs{Root: true}},
+		Row{ID: "N22d", Try: "read the kernel's list of timers, with the processes that wait", Canary: Exit, Controls: others(), Act: []string{"read-some", "/proc/timer_list"}, Needs: Needs{Root: true}},
 	))
 }
 
