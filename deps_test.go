@@ -122,7 +122,12 @@ var rooms = []room{
 		why: "both sides of a protocol: it knows the contract and starts programs, whatever they link",
 	},
 	{
-		dir: "sandbox/docker", rooms: []string{"sandbox", "sandbox/credentials", "sandbox/egress", "sandbox/filter", "sandbox/pid1", "sandbox/proc"},
+		dir: "sandbox/container", rooms: []string{"sandbox", "sandbox/credentials", "sandbox/egress", "sandbox/filter", "sandbox/pid1", "sandbox/proc"},
+		modules: []string{sysModule, "github.com/distribution/reference"},
+		why:     "what a container means for a command, whichever engine makes it: it links no engine's client",
+	},
+	{
+		dir: "sandbox/docker", rooms: []string{"sandbox", "sandbox/container", "sandbox/pid1"},
 		modules: []string{sysModule, "github.com/moby/moby", "github.com/containerd/errdefs", "github.com/distribution/reference", "github.com/google/shlex"},
 		why:     "a backend knows the contract, not the engine of sbx, and no other backend",
 	},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/container"
 )
 
 // endpoint is where an engine listens.
@@ -58,7 +59,7 @@ func (b *Backend) podmanEndpoint() endpoint {
 	if os.Geteuid() != 0 {
 		standing = filepath.Join(b.options.Getenv("XDG_RUNTIME_DIR"), "podman", "podman.sock")
 	}
-	if isSocket(standing) {
+	if container.IsSocket(standing) {
 		return endpoint{host: "unix://" + standing, from: "the default"}
 	}
 	return endpoint{from: "podman system service"}
@@ -67,20 +68,15 @@ func (b *Backend) podmanEndpoint() endpoint {
 // firstSocket is the engine of the machine if there is one, else that of the
 // user (a rootless engine).
 func (b *Backend) firstSocket(machine, ofUser string) string {
-	if isSocket(machine) {
+	if container.IsSocket(machine) {
 		return machine
 	}
 	if dir := b.options.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
-		if own := filepath.Join(dir, ofUser); isSocket(own) {
+		if own := filepath.Join(dir, ofUser); container.IsSocket(own) {
 			return own
 		}
 	}
 	return machine
-}
-
-func isSocket(path string) bool {
-	info, err := os.Stat(path)
-	return filepath.IsAbs(path) && err == nil && info.Mode().Type() == os.ModeSocket
 }
 
 // clientConfig is the part that we need of Docker's config.json.

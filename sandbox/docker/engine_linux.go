@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/container"
 	"github.com/sbx-run/sbx/sandbox/pid1"
 )
 
@@ -34,9 +35,11 @@ const (
 // service behind it.
 type engine struct {
 	*client.Client
+	backend *Backend
 	at      endpoint
 	nature  nature
 	service *service
+	noPull  bool
 }
 
 // connect reaches the engine. It does not answer yet: the first request finds
@@ -49,7 +52,7 @@ func (b *Backend) connect(ctx context.Context, c sandbox.Container) (*engine, er
 	if err := b.checkLocal(at, c); err != nil {
 		return nil, err
 	}
-	e := &engine{at: at, nature: b.nature(at)}
+	e := &engine{backend: b, at: at, nature: b.nature(at), noPull: c.NoPull}
 	if at.host == "" {
 		if e.service, err = b.startService(ctx); err != nil {
 			return nil, err
@@ -61,17 +64,18 @@ func (b *Backend) connect(ctx context.Context, c sandbox.Container) (*engine, er
 		options = append([]client.Opt{client.WithTLSClientConfig(dir+"/ca.pem", dir+"/cert.pem", dir+"/key.pem")}, options...)
 	}
 	if e.Client, err = client.New(options...); err != nil {
-		e.close()
+		e.Close()
 		return nil, b.unavailable(fmt.Sprintf("use the address %q of %s", e.at.host, at.from), err)
 	}
 	if _, err := e.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
-		e.close()
+		e.Close()
 		return nil, b.unreachable(e.at, err)
 	}
 	return e, nil
 }
 
-func (e *engine) close() {
+// Close ends the connection.
+func (e *engine) Close() {
 	if e.Client != nil {
 		_ = e.Client.Close()
 	}
@@ -88,7 +92,7 @@ func (b *Backend) unreachable(at endpoint, err error) error {
 		return b.unavailable(fmt.Sprintf("connect to %s (%s)", at.host, at.from), err)
 	case errors.Is(err, syscall.EACCES) || unix.Access(path, unix.W_OK) == unix.EACCES:
 		return b.unavailable("", fmt.Errorf("no permission for the socket %s: join the group that owns it, or use a rootless engine", path))
-	case !isSocket(path):
+	case !container.IsSocket(path):
 		return b.unavailable("", fmt.Errorf("there is no engine: %s (%s) does not exist; start %s, or set %s", path, at.from, b.engine, b.hostVariable()))
 	}
 	return b.unavailable("", fmt.Errorf("the engine at %s does not answer: %w", path, err))
@@ -127,7 +131,7 @@ type service struct {
 
 // startService starts `podman system service` on a private socket.
 func (b *Backend) startService(ctx context.Context) (*service, error) {
-	program, err := trusted("podman", b.options.Getenv("PATH"))
+	program, err := container.Trusted("podman", b.options.Getenv("PATH"))
 	if err != nil {
 		return nil, b.unavailable("", err)
 	}
@@ -190,38 +194,4 @@ func (s *service) end() {
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]
-}
-
-// trusted finds a program in the absolute entries of a search path, in a
-// directory and under a name that only root or we can change: the workspace may
-// stand in PATH.
-func trusted(name, path string) (string, error) {
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		file, err := filepath.EvalSymlinks(filepath.Join(dir, name))
-		if err != nil || unix.Access(file, unix.X_OK) != nil {
-			continue
-		}
-		if err := onlyOurs(file, filepath.Dir(file)); err != nil {
-			return "", err
-		}
-		return file, nil
-	}
-	return "", fmt.Errorf("there is no program %s on PATH", name)
-}
-
-// onlyOurs refuses what somebody else than root or we can write to.
-func onlyOurs(paths ...string) error {
-	for _, path := range paths {
-		var st unix.Stat_t
-		if err := unix.Stat(path, &st); err != nil {
-			return fmt.Errorf("look at %s: %w", path, err)
-		}
-		if st.Uid != 0 && int(st.Uid) != os.Geteuid() || st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0 {
-			return fmt.Errorf("%s can be changed by others: it is not used", path)
-		}
-	}
-	return nil
 }

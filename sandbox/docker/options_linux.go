@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"github.com/google/shlex"
-	"github.com/moby/moby/api/types/container"
+	api "github.com/moby/moby/api/types/container"
 )
 
 // engineOption is one option of the engine's run command that may be passed on.
 type engineOption struct {
 	name string
-	set  func(value string, c *container.Config, h *container.HostConfig) error
+	set  func(value string, c *api.Config, h *api.HostConfig) error
 	why  string
 }
 
@@ -22,40 +22,40 @@ type engineOption struct {
 func engineOptions() []engineOption {
 	return []engineOption{
 		{"network", setNetwork, "a network of the engine instead of its default one"},
-		{"dns", func(v string, _ *container.Config, h *container.HostConfig) error {
+		{"dns", func(v string, _ *api.Config, h *api.HostConfig) error {
 			at, err := netip.ParseAddr(v)
 			h.DNS = append(h.DNS, at)
 			return err
 		}, "which server resolves names"},
-		{"dns-search", func(v string, _ *container.Config, h *container.HostConfig) error {
+		{"dns-search", func(v string, _ *api.Config, h *api.HostConfig) error {
 			h.DNSSearch = append(h.DNSSearch, v)
 			return nil
 		}, "how names are completed"},
-		{"add-host", func(v string, _ *container.Config, h *container.HostConfig) error {
+		{"add-host", func(v string, _ *api.Config, h *api.HostConfig) error {
 			if !strings.Contains(v, ":") {
 				return fmt.Errorf("it is NAME:ADDRESS")
 			}
 			h.ExtraHosts = append(h.ExtraHosts, v)
 			return nil
 		}, "a name of the command's own; reaching the address is a matter of the network"},
-		{"hostname", func(v string, c *container.Config, _ *container.HostConfig) error {
+		{"hostname", func(v string, c *api.Config, _ *api.HostConfig) error {
 			c.Hostname = v
 			return nil
 		}, "the name of the container"},
-		{"shm-size", func(v string, _ *container.Config, h *container.HostConfig) (err error) {
+		{"shm-size", func(v string, _ *api.Config, h *api.HostConfig) (err error) {
 			h.ShmSize, err = parseBytes(v)
 			return err
 		}, "shared memory, which counts as memory of the container"},
-		{"cpuset-cpus", func(v string, _ *container.Config, h *container.HostConfig) error {
+		{"cpuset-cpus", func(v string, _ *api.Config, h *api.HostConfig) error {
 			h.CpusetCpus = v
 			return nil
 		}, "which processors"},
-		{"memory-reservation", func(v string, _ *container.Config, h *container.HostConfig) (err error) {
+		{"memory-reservation", func(v string, _ *api.Config, h *api.HostConfig) (err error) {
 			h.MemoryReservation, err = parseBytes(v)
 			return err
 		}, "a softer limit"},
 		{"ulimit", setUlimit, "limits of single processes"},
-		{"cgroup-parent", func(v string, _ *container.Config, h *container.HostConfig) error {
+		{"cgroup-parent", func(v string, _ *api.Config, h *api.HostConfig) error {
 			h.CgroupParent = v
 			return nil
 		}, "where the engine accounts for it"},
@@ -90,8 +90,8 @@ var widening = [...]struct{ name, instead string }{
 	{"sysctl", "settings of the kernel stay as they are"},
 }
 
-// applyOptions adds the further engine options of a profile to a container.
-func applyOptions(line string, c *container.Config, h *container.HostConfig) error {
+// applyOptions adds the further engine options of a profile to a api.
+func applyOptions(line string, c *api.Config, h *api.HostConfig) error {
 	words, err := shlex.Split(line)
 	if err != nil {
 		return fmt.Errorf("engine options %q: %w", line, err)
@@ -125,7 +125,7 @@ func applyOptions(line string, c *container.Config, h *container.HostConfig) err
 	return nil
 }
 
-func lookupOption(name string) func(string, *container.Config, *container.HostConfig) error {
+func lookupOption(name string) func(string, *api.Config, *api.HostConfig) error {
 	for _, o := range engineOptions() {
 		if o.name == name {
 			return o.set
@@ -143,7 +143,7 @@ func optionNames() string {
 }
 
 // setNetwork does not open a network that the profile keeps shut.
-func setNetwork(v string, _ *container.Config, h *container.HostConfig) error {
+func setNetwork(v string, _ *api.Config, h *api.HostConfig) error {
 	switch {
 	case v == "host" || strings.HasPrefix(v, "container:") || strings.HasPrefix(v, "ns:"):
 		return fmt.Errorf("it would give the command the network of somebody else")
@@ -152,11 +152,11 @@ func setNetwork(v string, _ *container.Config, h *container.HostConfig) error {
 	case path.Base(v) != v:
 		return fmt.Errorf("it is the name of a network")
 	}
-	h.NetworkMode = container.NetworkMode(v)
+	h.NetworkMode = api.NetworkMode(v)
 	return nil
 }
 
-func setUlimit(v string, _ *container.Config, h *container.HostConfig) error {
+func setUlimit(v string, _ *api.Config, h *api.HostConfig) error {
 	name, rest, ok := strings.Cut(v, "=")
 	soft, hard, both := strings.Cut(rest, ":")
 	if !both {
@@ -167,7 +167,7 @@ func setUlimit(v string, _ *container.Config, h *container.HostConfig) error {
 	if !ok || err1 != nil || err2 != nil {
 		return fmt.Errorf("it is NAME=SOFT:HARD")
 	}
-	h.Ulimits = append(h.Ulimits, &container.Ulimit{Name: name, Soft: s, Hard: d})
+	h.Ulimits = append(h.Ulimits, &api.Ulimit{Name: name, Soft: s, Hard: d})
 	return nil
 }
 

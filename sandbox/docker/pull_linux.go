@@ -55,11 +55,6 @@ func (b *Backend) pull(ctx context.Context, e puller, image string, never bool) 
 	return nil
 }
 
-func isImage(name string) bool {
-	_, err := reference.ParseAnyReference(name)
-	return err == nil
-}
-
 // short keeps the last and most telling part of an engine's sentence.
 func short(err error) error {
 	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")

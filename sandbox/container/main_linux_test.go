@@ -1,4 +1,4 @@
-package docker_test
+package container_test
 
 import (
 	"bytes"

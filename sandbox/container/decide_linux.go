@@ -1,4 +1,4 @@
-package docker
+package container
 
 import (
 	"slices"
@@ -17,7 +17,7 @@ type decision struct {
 
 // decide is pure. Of what the contract lists, a container holds nearly all by
 // being one; the rest are gaps.
-func decide(p sandbox.Profile, l layout) decision {
+func decide(p sandbox.Profile, l Layout) decision {
 	d := decision{filters: []string{filter.Base}}
 	required := slices.Contains(p.Required, sandbox.UnixSockets)
 	switch {

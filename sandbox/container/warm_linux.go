@@ -1,4 +1,4 @@
-package docker
+package container
 
 import (
 	"context"
@@ -10,9 +10,6 @@ import (
 	"sync"
 	"time"
 
-	cerrdefs "github.com/containerd/errdefs"
-	"github.com/moby/moby/client"
-
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/pid1"
 )
@@ -22,6 +19,7 @@ type warmth struct {
 	mu      sync.Mutex
 	dir     string     // holds the socket
 	control *pid1.Conn // the container lives as long as it
+	ended   func()     // what the engine has to do then
 }
 
 func (w *warmth) end() {
@@ -36,7 +34,8 @@ func (w *warmth) endLocked() {
 	}
 	_ = w.control.Close()
 	_ = os.RemoveAll(w.dir)
-	w.control, w.dir = nil, ""
+	w.ended()
+	w.control, w.dir, w.ended = nil, "", nil
 }
 
 // runWarm runs a command in the session's container, which is made when there
@@ -62,19 +61,19 @@ func (s *session) dialWarm(ctx context.Context, orphaned <-chan struct{}) (*pid1
 	}
 	dir, err := pid1.OwnDir()
 	if err != nil {
-		return nil, s.backend.notStarted("", err)
+		return nil, s.notStarted("", err)
 	}
 	box, err := s.serve(ctx, orphaned, dir, pid1.Service{Hold: true})
 	if err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
-	w.dir, w.control = dir, box.conn
+	w.dir, w.control, w.ended = dir, box.conn, func() { s.engine.Ended(box.id) }
 	s.work.Go(s.reap)
 	conn, err := pid1.DialAt(dir)
 	if err != nil {
 		w.endLocked()
-		return nil, s.backend.notStarted("connect to the container", err)
+		return nil, s.notStarted("connect to the container", err)
 	}
 	return conn, nil
 }
@@ -83,27 +82,27 @@ func (s *session) dialWarm(ctx context.Context, orphaned <-chan struct{}) (*pid1
 func (s *session) serve(ctx context.Context, orphaned <-chan struct{}, dir string, service pid1.Service) (*box, error) {
 	l, err := pid1.ListenAt(dir)
 	if err != nil {
-		return nil, s.backend.notStarted("", err)
+		return nil, s.notStarted("", err)
 	}
 	defer l.Close()
-	box, err := s.box(ctx, orphaned, kindSession)
+	box, err := s.box(ctx, orphaned, Session)
 	if err != nil {
 		return nil, err
 	}
 	if err := box.conn.Serve(l, service); err != nil {
 		_ = box.conn.Close()
-		box.remove()
-		return nil, s.backend.notStarted("", err)
+		s.remove(box.id)
+		return nil, s.notStarted("", err)
 	}
 	return box, nil
 }
 
-func (b *Backend) start(ctx context.Context, p sandbox.Profile, dir string, idle time.Duration) (sandbox.Warm, error) {
-	opened, err := b.open(ctx, p)
+// Start makes a container that outlives this process: see sandbox.Starter.
+func Start(ctx context.Context, o Options, p sandbox.Profile, dir string, idle time.Duration) (sandbox.Warm, error) {
+	s, err := open(ctx, o, p)
 	if err != nil {
 		return sandbox.Warm{}, err
 	}
-	s := opened.(*session)
 	defer s.Close()
 	plan, err := s.Plan(sandbox.Command{})
 	if err != nil {
@@ -125,18 +124,18 @@ func (b *Backend) start(ctx context.Context, p sandbox.Profile, dir string, idle
 	}, nil
 }
 
-func (b *Backend) stop(ctx context.Context, p sandbox.Profile, w sandbox.Warm) error {
-	e, err := b.connect(ctx, p.Container)
+// Stop ends a container that was started.
+func Stop(ctx context.Context, o Options, p sandbox.Profile, w sandbox.Warm) error {
+	e, err := o.Connect(ctx, p)
 	if err != nil {
 		return err
 	}
-	defer e.close()
+	defer e.Close()
 	if w.ID == "" {
 		return errors.New("stop session: it names no container")
 	}
-	_, err = e.ContainerRemove(ctx, w.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-	if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) { // conflict: it is being removed
-		return fmt.Errorf("%s: stop session: %w", b.engine, err)
+	if err := e.Remove(ctx, w.ID); err != nil {
+		return fmt.Errorf("%s: stop session: %w", o.Name, err)
 	}
 	return nil
 }

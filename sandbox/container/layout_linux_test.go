@@ -1,12 +1,10 @@
-package docker
+package container
 
 import (
 	"path"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/moby/moby/api/types/container"
 
 	"github.com/sbx-run/sbx/sandbox"
 )
@@ -71,23 +69,23 @@ func TestLayout(t *testing.T) {
 	} {
 		p := base
 		c.set(&p)
-		l := plan(p, fs)
+		l := lay(p, fs)
 		var steps []string
-		for _, b := range l.binds {
+		for _, b := range l.Binds {
 			word := "rw "
-			if b.readOnly {
+			if b.ReadOnly {
 				word = "ro "
 			}
-			if b.from != "" {
+			if b.From != "" {
 				word = "null "
 			}
-			steps = append(steps, word+b.path)
+			steps = append(steps, word+b.Path)
 		}
-		for _, dir := range l.covered {
+		for _, dir := range l.Covered {
 			steps = append(steps, "empty "+dir)
 		}
-		if got := strings.Join(steps, ", "); got != c.steps || strings.Join(l.loose, " ") != c.loose || l.home != c.home {
-			t.Errorf("%s: %s; loose %q; home %s", c.name, got, l.loose, l.home)
+		if got := strings.Join(steps, ", "); got != c.steps || strings.Join(l.loose, " ") != c.loose || l.Home != c.home {
+			t.Errorf("%s: %s; loose %q; home %s", c.name, got, l.loose, l.Home)
 		}
 		if want := slices.Contains([]string{"hide", "credentials", "granted"}, c.name); (l.late != "") != want {
 			t.Errorf("%s: places of credentials that are shared: %q", c.name, l.late)
@@ -95,41 +93,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-func TestEngineOptions(t *testing.T) {
-	for _, c := range []struct{ line, want string }{
-		{"--network mine --dns 10.0.0.1", ""},
-		{"--shm-size=128m --ulimit nofile=64:128 --add-host 'db:10.0.0.2'", ""},
-		{"--privileged", "refused"},
-		{"--cap-add SYS_ADMIN", "refused"},
-		{"--pid=host", "refused"},
-		{"--userns host", "refused"},
-		{"-v /:/host", "refused"},
-		{"--volume=/var/run/docker.sock:/s", "refused"},
-		{"--mount type=bind,source=/,target=/h", "refused"},
-		{"--device /dev/sda", "refused"},
-		{"--security-opt seccomp=unconfined", "refused"},
-		{"--network host", "somebody else"},
-		{"--network=container:other", "somebody else"},
-		{"--network", "needs a value"},
-		{"--restart always", "none that sbx passes on"},
-		{"image", "begins with --"},
-		{"--dns 'open", "EOF"},
-		{"--shm-size lots", "not a size"},
-	} {
-		h := container.HostConfig{NetworkMode: "bridge"}
-		err := applyOptions(c.line, &container.Config{}, &h)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v", c.line, err)
-		}
-	}
-	h := container.HostConfig{NetworkMode: "none"}
-	if err := applyOptions("--network bridge", &container.Config{}, &h); err == nil || h.NetworkMode != "none" {
-		t.Errorf("a network that is off was opened: %v", err)
-	}
-}
-
 func TestDecide(t *testing.T) {
-	open := func(p sandbox.Profile, l layout) string {
+	open := func(p sandbox.Profile, l Layout) string {
 		var names []string
 		for _, g := range decide(p, l).gaps {
 			names = append(names, string(g.Control))
@@ -139,41 +104,41 @@ func TestDecide(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		p    sandbox.Profile
-		l    layout
+		l    Layout
 		want string
 	}{
-		{"default", sandbox.Profile{}, layout{}, "unix-sockets hooks-protected"},
-		{"protected", sandbox.Profile{Protect: []string{}}, layout{}, "unix-sockets"},
-		{"a link", sandbox.Profile{Protect: []string{"/l"}}, layout{loose: []string{"/l"}}, "unix-sockets hooks-protected"},
-		{"read-only", sandbox.Profile{ReadOnly: true}, layout{}, "unix-sockets"},
-		{"network", sandbox.Profile{Network: sandbox.NetworkHost, Protect: []string{}}, layout{}, "unix-sockets host-network"},
-		{"rules", sandbox.Profile{Network: sandbox.NetworkRules, Protect: []string{}}, layout{}, map[bool]string{true: "unix-sockets all-carried", false: "unix-sockets network-rules all-carried host-network"}[holdsRules]},
-		{"denials", sandbox.Profile{Explain: sandbox.ExplainWrites, Protect: []string{}}, layout{}, "unix-sockets denials-explained"},
-		{"limits", sandbox.Profile{Limits: sandbox.Limits{CPUTime: 1, MemoryBytes: 1}, Protect: []string{}}, layout{}, "unix-sockets limits-exact"},
-		{"no sockets", sandbox.Profile{Required: []sandbox.Control{sandbox.UnixSockets}, Protect: []string{}}, layout{}, ""},
-		{"late", sandbox.Profile{Protect: []string{}}, layout{late: "/h/.netrc"}, "unix-sockets credentials-late"},
-		{"sockets", sandbox.Profile{UnixAllow: true, Protect: []string{}}, layout{}, "unix-sockets"},
+		{"default", sandbox.Profile{}, Layout{}, "unix-sockets hooks-protected"},
+		{"protected", sandbox.Profile{Protect: []string{}}, Layout{}, "unix-sockets"},
+		{"a link", sandbox.Profile{Protect: []string{"/l"}}, Layout{loose: []string{"/l"}}, "unix-sockets hooks-protected"},
+		{"read-only", sandbox.Profile{ReadOnly: true}, Layout{}, "unix-sockets"},
+		{"network", sandbox.Profile{Network: sandbox.NetworkHost, Protect: []string{}}, Layout{}, "unix-sockets host-network"},
+		{"rules", sandbox.Profile{Network: sandbox.NetworkRules, Protect: []string{}}, Layout{}, map[bool]string{true: "unix-sockets all-carried", false: "unix-sockets network-rules all-carried host-network"}[holdsRules]},
+		{"denials", sandbox.Profile{Explain: sandbox.ExplainWrites, Protect: []string{}}, Layout{}, "unix-sockets denials-explained"},
+		{"limits", sandbox.Profile{Limits: sandbox.Limits{CPUTime: 1, MemoryBytes: 1}, Protect: []string{}}, Layout{}, "unix-sockets limits-exact"},
+		{"no sockets", sandbox.Profile{Required: []sandbox.Control{sandbox.UnixSockets}, Protect: []string{}}, Layout{}, ""},
+		{"late", sandbox.Profile{Protect: []string{}}, Layout{late: "/h/.netrc"}, "unix-sockets credentials-late"},
+		{"sockets", sandbox.Profile{UnixAllow: true, Protect: []string{}}, Layout{}, "unix-sockets"},
 	} {
 		if got := open(c.p, c.l); got != c.want {
 			t.Errorf("%s: %s", c.name, got)
 		}
 	}
-	if d := decide(sandbox.Profile{}, layout{}); !slices.Contains(d.enforced, sandbox.CredentialsLate) {
+	if d := decide(sandbox.Profile{}, Layout{}); !slices.Contains(d.enforced, sandbox.CredentialsLate) {
 		t.Errorf("no place of credentials is shared: %v", d.enforced)
 	}
-	if d := decide(sandbox.Profile{}, layout{}); slices.Contains(d.enforced, sandbox.DenialsExplained) || d.open(sandbox.DenialsExplained) {
+	if d := decide(sandbox.Profile{}, Layout{}); slices.Contains(d.enforced, sandbox.DenialsExplained) || d.open(sandbox.DenialsExplained) {
 		t.Errorf("nobody asked for denials: %v %v", d.enforced, d.gaps)
 	}
-	if d := decide(sandbox.Profile{Explain: sandbox.ExplainWrites}, layout{}); slices.Contains(d.enforced, sandbox.DenialsExplained) || !d.open(sandbox.DenialsExplained) {
+	if d := decide(sandbox.Profile{Explain: sandbox.ExplainWrites}, Layout{}); slices.Contains(d.enforced, sandbox.DenialsExplained) || !d.open(sandbox.DenialsExplained) {
 		t.Errorf("denials were asked for: %v %v", d.enforced, d.gaps)
 	}
 	// What was not asked for is not promised.
 	for _, c := range append(sandbox.LimitControls(), sandbox.DenialsExplained, sandbox.RulesHeld) {
-		if slices.Contains(decide(sandbox.Profile{}, layout{}).enforced, c) {
+		if slices.Contains(decide(sandbox.Profile{}, Layout{}).enforced, c) {
 			t.Errorf("promised without being asked: %s", c)
 		}
 	}
-	if d := decide(sandbox.Profile{Network: sandbox.NetworkHost}, layout{}); slices.Contains(d.enforced, sandbox.NetworkOff) || slices.Contains(d.enforced, sandbox.HostNetwork) {
+	if d := decide(sandbox.Profile{Network: sandbox.NetworkHost}, Layout{}); slices.Contains(d.enforced, sandbox.NetworkOff) || slices.Contains(d.enforced, sandbox.HostNetwork) {
 		t.Errorf("promised with the network on: %v", d.enforced)
 	}
 }

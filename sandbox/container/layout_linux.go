@@ -1,4 +1,4 @@
-package docker
+package container
 
 import (
 	"fmt"
@@ -11,20 +11,20 @@ import (
 	"github.com/sbx-run/sbx/sandbox/credentials"
 )
 
-// bind is a path of the host that a container sees under the same name.
-type bind struct {
-	path     string
-	from     string // empty: path
-	readOnly bool
+// Bind is a path of the host that a container sees under the same name.
+type Bind struct {
+	Path     string
+	From     string // empty: Path
+	ReadOnly bool
 }
 
-// layout is what a container sees beside its image.
-type layout struct {
-	binds   []bind
-	memory  []string // file systems in memory that the command may write to
-	covered []string // directories that are there and empty
-	size    int64    // of each file system in memory; 0: as the engine likes
-	home    string   // one of memory, which belongs to the command's user; may be empty
+// Layout is what a container sees beside its image.
+type Layout struct {
+	Binds   []Bind
+	Memory  []string // file systems in memory that the command may write to
+	Covered []string // directories that are there and empty
+	Size    int64    // bytes of each file system in memory; 0: as the engine likes
+	Home    string   // one more of Memory, which belongs to the command's user; may be empty
 	late    string   // a place of credentials below a shared directory; empty: there is none
 	loose   []string // protected symbolic links, which no mount can hold
 }
@@ -65,35 +65,35 @@ func (host) glob(pattern string) []string {
 	return found
 }
 
-// plan lays out the mounts of a profile.
-func plan(p sandbox.Profile, fs places) layout {
-	var l layout
-	l.memory, l.size = []string{"/tmp", "/var/tmp"}, p.Limits.TempBytes
+// lay lays out the mounts of a profile.
+func lay(p sandbox.Profile, fs places) Layout {
+	var l Layout
+	l.Memory, l.Size = []string{"/tmp", "/var/tmp"}, p.Limits.TempBytes
 	temp := p.Private.Temp
-	if l.size > 0 && temp != "" {
-		l.memory, temp = append(l.memory, temp), ""
+	if l.Size > 0 && temp != "" {
+		l.Memory, temp = append(l.Memory, temp), ""
 	}
 	for _, dir := range slices.Concat([]string{p.Workspace, temp, p.Private.Cache}, p.Write) {
 		if dir != "" && fs.kind(dir) != absent {
-			l.add(bind{path: dir, readOnly: p.ReadOnly && dir == p.Workspace})
+			l.add(Bind{Path: dir, ReadOnly: p.ReadOnly && dir == p.Workspace})
 		}
 	}
-	writable := slices.Clone(l.binds)
+	writable := slices.Clone(l.Binds)
 	for _, path := range p.Read {
 		if !covers(writable, path) && fs.kind(path) != absent {
-			l.add(bind{path: path, readOnly: true})
+			l.add(Bind{Path: path, ReadOnly: true})
 		}
 	}
-	shared := slices.Clone(l.binds)
+	shared := slices.Clone(l.Binds)
 	l.protect(p, writable, fs)
 	l.hide(p, shared, fs)
 	if home := p.Home; p.Identity != nil && p.Identity.Home != "" {
-		l.home = p.Identity.Home
+		l.Home = p.Identity.Home
 	} else {
-		l.home = home
+		l.Home = home
 	}
-	if !ownHome(l.home) || covers(writable, l.home) {
-		l.home = ""
+	if !ownHome(l.Home) || covers(writable, l.Home) {
+		l.Home = ""
 	}
 	return l
 }
@@ -111,20 +111,20 @@ func ownHome(dir string) bool {
 	return true
 }
 
-func (l *layout) add(b bind) {
-	for _, have := range l.binds {
-		if have.path == b.path {
+func (l *Layout) add(b Bind) {
+	for _, have := range l.Binds {
+		if have.Path == b.Path {
 			return
 		}
 	}
-	l.binds = append(l.binds, b)
+	l.Binds = append(l.Binds, b)
 }
 
 // protect makes paths read-only that lie in a writable directory. The
 // directories on the way are mounts too: what is a mount point cannot be moved
 // away and replaced. A mount over a symbolic link would be one over what it
 // leads to, so that links stay loose.
-func (l *layout) protect(p sandbox.Profile, writable []bind, fs places) {
+func (l *Layout) protect(p sandbox.Profile, writable []Bind, fs places) {
 	for _, path := range p.Protect {
 		top := holder(writable, path)
 		if top == "" || top == path || p.ReadOnly && top == p.Workspace {
@@ -138,24 +138,24 @@ func (l *layout) protect(p sandbox.Profile, writable []bind, fs places) {
 			continue
 		}
 		for dir := filepath.Dir(path); below(dir, top); dir = filepath.Dir(dir) {
-			l.add(bind{path: dir})
+			l.add(Bind{Path: dir})
 		}
-		l.replace(bind{path: path, readOnly: true})
+		l.replace(Bind{Path: path, ReadOnly: true})
 	}
 }
 
-func (l *layout) replace(b bind) {
-	for i := range l.binds {
-		if l.binds[i].path == b.path {
-			l.binds[i] = b
+func (l *Layout) replace(b Bind) {
+	for i := range l.Binds {
+		if l.Binds[i].Path == b.Path {
+			l.Binds[i] = b
 			return
 		}
 	}
-	l.binds = append(l.binds, b)
+	l.Binds = append(l.Binds, b)
 }
 
 // hide covers what a shared directory holds and the command must not read.
-func (l *layout) hide(p sandbox.Profile, shared []bind, fs places) {
+func (l *Layout) hide(p sandbox.Profile, shared []Bind, fs places) {
 	var hidden []string
 	for _, path := range p.Hide {
 		hidden = append(hidden, filepath.Clean(path))
@@ -191,17 +191,17 @@ func (l *layout) hide(p sandbox.Profile, shared []bind, fs places) {
 		}
 		switch fs.kind(path) {
 		case isDir:
-			l.covered = append(l.covered, path)
+			l.Covered = append(l.Covered, path)
 		case isFile:
-			l.replace(bind{path: path, from: os.DevNull, readOnly: true})
+			l.replace(Bind{Path: path, From: os.DevNull, ReadOnly: true})
 		}
 	}
 }
 
 // within expands a pattern when it can mean something that is shared.
-func within(shared []bind, pattern string, fs places) []string {
+func within(shared []Bind, pattern string, fs places) []string {
 	for _, b := range shared {
-		if below(pattern, b.path) || b.path == filepath.Dir(pattern) {
+		if below(pattern, b.Path) || b.Path == filepath.Dir(pattern) {
 			if strings.ContainsRune(pattern, '*') {
 				return fs.glob(pattern)
 			}
@@ -212,41 +212,41 @@ func within(shared []bind, pattern string, fs places) []string {
 }
 
 // holder is the deepest of the directories that a path lies in or is.
-func holder(dirs []bind, path string) string {
+func holder(dirs []Bind, path string) string {
 	found := ""
 	for _, b := range dirs {
-		if (path == b.path || below(path, b.path)) && len(b.path) > len(found) {
-			found = b.path
+		if (path == b.Path || below(path, b.Path)) && len(b.Path) > len(found) {
+			found = b.Path
 		}
 	}
 	return found
 }
 
-func covers(dirs []bind, path string) bool { return holder(dirs, path) != "" }
+func covers(dirs []Bind, path string) bool { return holder(dirs, path) != "" }
 
 func below(path, dir string) bool { return strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/") }
 
 // steps says what a layout does, for a plan.
-func (l layout) steps() []string {
+func (l Layout) steps() []string {
 	var steps []string
-	for _, b := range l.binds {
+	for _, b := range l.Binds {
 		switch {
-		case b.from != "":
-			steps = append(steps, fmt.Sprintf("mount an empty file over %s", b.path))
-		case b.readOnly:
-			steps = append(steps, fmt.Sprintf("mount %s read-only", b.path))
+		case b.From != "":
+			steps = append(steps, fmt.Sprintf("mount an empty file over %s", b.Path))
+		case b.ReadOnly:
+			steps = append(steps, fmt.Sprintf("mount %s read-only", b.Path))
 		default:
-			steps = append(steps, fmt.Sprintf("mount %s", b.path))
+			steps = append(steps, fmt.Sprintf("mount %s", b.Path))
 		}
 	}
-	for _, dir := range l.covered {
+	for _, dir := range l.Covered {
 		steps = append(steps, fmt.Sprintf("mount an empty directory over %s", dir))
 	}
-	for _, dir := range l.memory {
+	for _, dir := range l.Memory {
 		steps = append(steps, fmt.Sprintf("mount a file system in memory at %s", dir))
 	}
-	if l.home != "" {
-		steps = append(steps, fmt.Sprintf("mount a file system in memory at %s", l.home))
+	if l.Home != "" {
+		steps = append(steps, fmt.Sprintf("mount a file system in memory at %s", l.Home))
 	}
 	return steps
 }

@@ -1,21 +1,14 @@
-package docker
+package container
 
 import (
-	"context"
-	"fmt"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 
-	"github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/client"
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox/pid1"
 )
-
-func goarch() string { return runtime.GOARCH }
 
 // owner names this process for all time: its number, when it started, the pid
 // namespace in which the number counts, and the start of the machine.
@@ -51,23 +44,10 @@ func ownerGone(label string) bool {
 	return err == nil && fields[2] == pidNamespace() && pid1.StartTime(pid) != fields[1]
 }
 
-// reap removes the containers of this user whose makers are gone. A running one
-// ends by itself when its maker does; what is left here was never started, or
-// belongs to an engine that was killed. Sessions live without their maker and
-// are never touched while they run.
-func (e *engine) reap(ctx context.Context) error {
-	filters := make(client.Filters).Add("label", fmt.Sprintf("%s=%d", labelUser, os.Geteuid()))
-	list, err := e.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
-	if err != nil {
-		return err
-	}
-	for _, c := range list.Items {
-		if c.Labels[labelKind] == kindSession && c.State == container.StateRunning || !ownerGone(c.Labels[labelOwner]) {
-			continue
-		}
-		if _, err := e.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
-			continue // another reaper was faster
-		}
-	}
-	return nil
+// Abandoned says whether a container with these labels is nobody's any more. A
+// running one ends by itself when its maker does; what a reaper finds was never
+// started, or belongs to an engine that was killed. Sessions live without their
+// maker and are never touched while they run.
+func Abandoned(labels map[string]string, running bool) bool {
+	return (Kind(labels[LabelKind]) != Session || !running) && ownerGone(labels[LabelOwner])
 }
