@@ -16,6 +16,7 @@ import (
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/egress"
+	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/sandbox/spawn"
 )
@@ -29,15 +30,11 @@ type full struct {
 	decision decision
 	bounds   bounds
 	programs [][]byte
-	exact    map[string]place // the profile's paths, as they were when the session was opened
+	host     *layout.Host
 
 	mu     sync.RWMutex // runs read, Close writes
 	init   *spawn.Init
 	closed bool
-	seen   sync.Mutex
-	masks  []grant // what has to be hidden, as of stamps
-	hidden []string
-	stamps []stamp
 }
 
 func openFull(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
@@ -53,8 +50,8 @@ func openNamespaces(b *Backend, p sandbox.Profile, tier string) (sandbox.Session
 	if err != nil {
 		return nil, err
 	}
-	s := &full{profile: p, only: b.only, tier: tier, abi: abi, decision: decideFull(abi, p, tier == tierFullNoProc), exact: map[string]place{}}
-	s.bounds = s.decision.bound(p.Limits, terms{full: true, root: subjectOf(p).uid == 0, able: b.only.able})
+	s := &full{profile: p, only: b.only, tier: tier, abi: abi, decision: decideFull(abi, p, tier == tierFullNoProc)}
+	s.bounds = s.decision.bound(p.Limits, terms{full: true, root: layout.SubjectOf(p).UID == 0, able: b.only.able})
 	s.decision.explained(p, explainGap(p, tier, b.only.thread), carryGap(p, true))
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
 		return nil, err
@@ -65,23 +62,9 @@ func openNamespaces(b *Backend, p sandbox.Profile, tier string) (sandbox.Session
 	if s.init, err = spawn.NewInit(); err != nil {
 		return nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
 	}
-	for _, name := range slices.Concat(writable(p), readable(p)) {
-		if name == "" { // the profile of a trial
-			continue
-		}
-		at, err := openPlace(name)
-		if err != nil {
-			_ = s.Close()
-			return nil, fmt.Errorf("%w: %w", err, sandbox.ErrStart)
-		}
-		_ = unix.Close(at.fd)
-		s.exact[name] = at
-	}
-	for _, name := range p.Protect {
-		if s.exact[name], err = protectedPlace(name); err != nil {
-			_ = s.Close()
-			return nil, fmt.Errorf("%w: %w", err, sandbox.ErrStart)
-		}
+	if s.host, err = layout.OpenHost(p); err != nil {
+		_ = s.Close()
+		return nil, err
 	}
 	return s, nil
 }
@@ -100,7 +83,7 @@ func (s *full) Close() error {
 // Plan says what Run would do.
 func (s *full) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	c = s.pointed(c)
-	spots, hidden, links := s.survey("")
+	spots, hidden, links := s.host.Look("")
 	var names *uint64
 	p := s.plan(start{c, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, nil, s.sharesTemp(-1), -1, newExplainer(s.profile, s.decision, true), &names}, spots, links)
 	if s.profile.Network == sandbox.NetworkRules {
@@ -208,7 +191,7 @@ func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, wit
 		return proc.Spawned{}, err
 	}
 	defer with.explain.drop()
-	spots, _, links := s.survey(terminalOf(files))
+	spots, _, links := s.host.Look(layout.TerminalOf(files))
 	if err := with.written.open(); err != nil {
 		pipes.Close()
 		temp.close()
@@ -269,9 +252,9 @@ func (s *full) pipeUses() int {
 }
 
 // tidy takes the mount points back that were made in the private temp directory.
-func (s *full) tidy(spots []spot) {
-	for _, i := range passing(spots) {
-		name := s.profile.Private.Temp + "/" + path.Base(spots[i].path)
+func (s *full) tidy(spots []layout.Spot) {
+	for _, i := range layout.Passing(spots) {
+		name := s.profile.Private.Temp + "/" + path.Base(spots[i].Path)
 		var st unix.Stat_t
 		if unix.Lstat(name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == 0 {
 			_ = unix.Unlink(name)
@@ -284,7 +267,7 @@ func (s *full) tidy(spots []spot) {
 const cloneFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWPID
 
 // plan is the table up to what executes pid 1.
-func (s *full) plan(run start, spots []spot, links []grantLink) *spawn.Plan {
+func (s *full) plan(run start, spots []layout.Spot, links []layout.Link) *spawn.Plan {
 	p, pipes := spawn.NewPlan(), run.pipes
 	s.bounds.enter(p, run.hold)
 	if !s.profile.Supervisor {
@@ -299,13 +282,13 @@ func (s *full) plan(run start, spots []spot, links []grantLink) *spawn.Plan {
 	s.planNamespaces(p)
 	s.planIdentity(p, pipes)
 
-	m := newMounter(p, spots, s.exact)
+	m := newMounter(p, spots, s.host.Exact)
 	m.init = s.init
 	m.size, m.share = tempSize(s.bounds.limits), run.temp
 	if s.profile.Preview != nil {
 		m.preview = &layers{Preview: *s.profile.Preview, disk: run.command.Layers, socket: run.socket}
 	}
-	if subjectOf(s.profile).uid == 0 {
+	if layout.SubjectOf(s.profile).UID == 0 {
 		m.procFiles = rootFiles()
 	}
 	m.mounts(s.tier == tierFull, links)
@@ -445,17 +428,17 @@ func (s *full) planRules(m *mounter, rules spawn.Ref) {
 	for i, sp := range m.spots {
 		rights := uint64(0)
 		switch {
-		case sp.kind == bind, sp.kind == cover: // a pin lies below a bind
+		case sp.Kind == layout.Bind, sp.Kind == layout.Cover: // a pin lies below a bind
 			rights = writeRights | readRights
-		case sp.kind == shut && sp.path == "/dev":
+		case sp.Kind == layout.Shut && sp.Path == "/dev":
 			rights = writeFile | readFile | ioctlDev
 		default:
 			continue
 		}
-		if !sp.dir {
+		if !sp.Dir {
 			rights &= fileRights
 		}
-		s.rule(m, rules, sp.path, m.rules[i], rights)
+		s.rule(m, rules, sp.Path, m.rules[i], rights)
 	}
 }
 
@@ -463,32 +446,4 @@ func (s *full) planRules(m *mounter, rules spawn.Ref) {
 func (s *full) rule(m *mounter, rules spawn.Ref, name string, r *pathRule, rights uint64) {
 	r.rights = rights & s.decision.handled
 	m.Call("landlock rule for "+name, unix.SYS_LANDLOCK_ADD_RULE, []uintptr{0, unix.LANDLOCK_RULE_PATH_BENEATH, spawn.Ptr(m.Plan, r), 0}, spawn.Load(rules))
-}
-
-// survey looks at the host: the spots of this run, what is hidden, and links.
-// terminal is the device of the caller's terminal, if any.
-func (s *full) survey(terminal string) ([]spot, []string, []grantLink) {
-	s.seen.Lock()
-	if s.hidden == nil || !unchanged(s.stamps) {
-		c, stamps := survey(s.profile)
-		s.masks, s.hidden, s.stamps = c.masks, c.hidden, stamps
-	}
-	masks, hidden := s.masks, s.hidden
-	s.seen.Unlock()
-	t := terrain{masks: masks, resolver: resolverFile(s.profile), terminal: terminal, isDir: s.isDir}
-	if s.profile.UnixAllow {
-		return layout(s.profile, t), hidden, nil
-	}
-	own := writable(s.profile)
-	t.sockets = boundSockets(func(name string) bool {
-		return isBelow(name, "/run") || isBelow(name, "/tmp") || isBelow(name, "/dev") || slices.Contains(own, name)
-	})
-	return layout(s.profile, t), hidden, linksIn("/run")
-}
-
-func (s *full) isDir(name string) bool {
-	if p, ok := s.exact[name]; ok {
-		return p.dir
-	}
-	return isRealDir(name)
 }

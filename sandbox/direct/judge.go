@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/notify"
 )
 
@@ -208,7 +209,7 @@ const (
 
 // layoutRules is the rulebook of the full tiers.
 type layoutRules struct {
-	spots  []spot
+	spots  []layout.Spot
 	frozen string // the workspace, if it is read-only
 }
 
@@ -224,10 +225,10 @@ func frozenOf(p sandbox.Profile) string {
 func (l layoutRules) parts(from, to sight) bool { return from.mount != to.mount }
 
 // nearest is the spot at or above a path; nil is the host's tree.
-func (l layoutRules) nearest(name string) *spot {
-	var found *spot
+func (l layoutRules) nearest(name string) *layout.Spot {
+	var found *layout.Spot
 	for i := range l.spots { // parents stand before children
-		if isBelow(name, l.spots[i].path) {
+		if layout.IsBelow(name, l.spots[i].Path) {
 			found = &l.spots[i]
 		}
 	}
@@ -241,24 +242,24 @@ func (l layoutRules) refuses(act notify.Act, s sight) (reason, bool) {
 		needed = s.around
 	}
 	if !needed { // the command gets ENOENT for what the host has
-		if at == nil || !at.own() && at.from == "" || !s.host.found && act != notify.Create {
+		if at == nil || !at.Own() && at.From == "" || !s.host.found && act != notify.Create {
 			return reason{}, false
 		}
 		return coverReason(at, act), true
 	}
 	switch {
 	case act == notify.Read:
-		if at == nil || at.kind != mask {
+		if at == nil || at.Kind != layout.Mask {
 			return reason{}, false
 		}
 		return coverReason(at, act), true
 	case act == notify.Delete && s.pinned:
-		if at != nil && at.path == s.path && at.kind == guard {
+		if at != nil && at.Path == s.path && at.Kind == layout.Guard {
 			return guardReason(at), true
 		}
 		return reason{layer: sandbox.LayerMount, rule: rulePinned}, true
 	case s.special && act == notify.Write:
-		if at != nil && (at.writable() || at.kind == cover || at.path == "/dev" || isBelow(at.path, "/dev")) {
+		if at != nil && (at.Writable() || at.Kind == layout.Cover || at.Path == "/dev" || layout.IsBelow(at.Path, "/dev")) {
 			return reason{}, false
 		}
 		return reason{layer: sandbox.LayerLandlock, rule: ruleOutside, flag: flagWrite}, true
@@ -266,44 +267,44 @@ func (l layoutRules) refuses(act notify.Act, s sight) (reason, bool) {
 		return reason{}, false
 	}
 	switch {
-	case isBelow(s.path, "/proc"), isBelow(s.path, "/sys"):
+	case layout.IsBelow(s.path, "/proc"), layout.IsBelow(s.path, "/sys"):
 		return reason{layer: sandbox.LayerMount, rule: ruleKernel}, true
-	case l.frozen != "" && isBelow(s.path, l.frozen):
+	case l.frozen != "" && layout.IsBelow(s.path, l.frozen):
 		return reason{layer: sandbox.LayerMount, rule: ruleFrozen}, true
-	case at == nil || at.kind == view:
+	case at == nil || at.Kind == layout.View:
 		return reason{layer: sandbox.LayerMount, rule: ruleOutside, flag: flagWrite}, true
-	case at.kind == guard:
+	case at.Kind == layout.Guard:
 		return guardReason(at), true
 	}
 	return coverReason(at, act), true
 }
 
-func guardReason(at *spot) reason {
-	return reason{layer: sandbox.LayerMount, rule: ruleGuarded, flag: flagOpen, of: at.path}
+func guardReason(at *layout.Spot) reason {
+	return reason{layer: sandbox.LayerMount, rule: ruleGuarded, flag: flagOpen, of: at.Path}
 }
 
 // coverReason is for what lies below a spot that hides the host's.
-func coverReason(at *spot, act notify.Act) reason {
-	r := reason{layer: sandbox.LayerCover, rule: at.path + " is the command's own", flag: flagWrite}
+func coverReason(at *layout.Spot, act notify.Act) reason {
+	r := reason{layer: sandbox.LayerCover, rule: at.Path + " is the command's own", flag: flagWrite}
 	if act == notify.Read {
 		r.flag = flagRead
 	}
 	switch {
-	case isBelow(at.path, "/dev"):
+	case layout.IsBelow(at.Path, "/dev"):
 		r.rule, r.flag = ruleDevices, ""
-	case at.kind == mask:
+	case at.Kind == layout.Mask:
 		r.rule = ruleHidden
-	case at.kind == shut:
-		r.rule = at.path + " is covered: daemons listen there, credentials may be there"
+	case at.Kind == layout.Shut:
+		r.rule = at.Path + " is covered: daemons listen there, credentials may be there"
 	}
 	return r
 }
 
 // grantRules is the rulebook of the tier landlock.
 type grantRules struct {
-	write []string // paths that may be written, with all below them
-	read  []grant  // paths that may be read, with all below them
-	masks []string // what is hidden
+	write []string       // paths that may be written, with all below them
+	read  []layout.Grant // paths that may be read, with all below them
+	masks []string       // what is hidden
 	// frozen is the workspace, if it is read-only.
 	frozen string
 }
@@ -313,13 +314,13 @@ func (g grantRules) parts(sight, sight) bool { return false }
 
 func (g grantRules) refuses(act notify.Act, s sight) (reason, bool) {
 	writable := func(name string) bool {
-		return slices.ContainsFunc(g.write, func(w string) bool { return isBelow(name, w) })
+		return slices.ContainsFunc(g.write, func(w string) bool { return layout.IsBelow(name, w) })
 	}
 	switch act {
 	case notify.Mode, notify.Owner, notify.Times:
 		return reason{}, false // a gap of this tier
 	case notify.Read:
-		if s.directory || writable(s.path) || slices.ContainsFunc(g.read, func(r grant) bool { return isBelow(s.path, r.path) }) {
+		if s.directory || writable(s.path) || slices.ContainsFunc(g.read, func(r layout.Grant) bool { return layout.IsBelow(s.path, r.Path) }) {
 			return reason{}, false
 		}
 		return g.why(act, s.path), true
@@ -341,13 +342,13 @@ func (g grantRules) why(act notify.Act, name string) reason {
 		r.rule, r.flag = ruleLate, flagRead
 	}
 	switch {
-	case isBelow(name, "/dev"):
+	case layout.IsBelow(name, "/dev"):
 		r.rule, r.flag = ruleDevices, ""
-	case isBelow(name, "/proc"), isBelow(name, "/sys"):
+	case layout.IsBelow(name, "/proc"), layout.IsBelow(name, "/sys"):
 		r.rule, r.flag = ruleKernel, ""
-	case g.frozen != "" && isBelow(name, g.frozen) && act != notify.Read:
+	case g.frozen != "" && layout.IsBelow(name, g.frozen) && act != notify.Read:
 		r.rule, r.flag = ruleFrozen, ""
-	case slices.ContainsFunc(g.masks, func(m string) bool { return isBelow(name, m) }):
+	case slices.ContainsFunc(g.masks, func(m string) bool { return layout.IsBelow(name, m) }):
 		r.rule = ruleHidden
 	}
 	return r

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/notify"
 )
 
@@ -60,16 +61,16 @@ var (
 )
 
 func fullBook() layoutRules {
-	return layoutRules{frozen: "/frozen", spots: []spot{
-		{path: "/dev", kind: shut, dir: true, above: -1},
-		{path: "/dev/null", kind: view, above: 0},
-		{path: "/home/u/.ssh", kind: mask, dir: true, above: -1},
-		{path: "/home/u/.netrc", kind: mask, above: -1},
-		{path: "/run", kind: shut, dir: true, above: -1},
-		{path: "/tmp", kind: bind, from: "/private", dir: true, above: -1},
-		{path: "/var/tmp", kind: cover, dir: true, above: -1},
-		{path: "/ws", kind: bind, dir: true, above: -1},
-		{path: "/ws/.git/hooks", kind: guard, dir: true, above: 7},
+	return layoutRules{frozen: "/frozen", spots: []layout.Spot{
+		{Path: "/dev", Kind: layout.Shut, Dir: true, Above: -1},
+		{Path: "/dev/null", Kind: layout.View, Above: 0},
+		{Path: "/home/u/.ssh", Kind: layout.Mask, Dir: true, Above: -1},
+		{Path: "/home/u/.netrc", Kind: layout.Mask, Above: -1},
+		{Path: "/run", Kind: layout.Shut, Dir: true, Above: -1},
+		{Path: "/tmp", Kind: layout.Bind, From: "/private", Dir: true, Above: -1},
+		{Path: "/var/tmp", Kind: layout.Cover, Dir: true, Above: -1},
+		{Path: "/ws", Kind: layout.Bind, Dir: true, Above: -1},
+		{Path: "/ws/.git/hooks", Kind: layout.Guard, Dir: true, Above: 7},
 	}}
 }
 
@@ -77,7 +78,7 @@ func landlockBook() grantRules {
 	return grantRules{
 		frozen: "/frozen",
 		write:  []string{"/ws", "/dev/null", "/dev/shm"},
-		read:   []grant{{"/etc", true}, {"/home/u/src", true}, {"/ws", true}, {"/dev/null", false}},
+		read:   []layout.Grant{{Path: "/etc", Dir: true}, {Path: "/home/u/src", Dir: true}, {Path: "/ws", Dir: true}, {Path: "/dev/null", Dir: false}},
 		masks:  []string{"/home/u/.ssh", "/home/u/.netrc"},
 	}
 }

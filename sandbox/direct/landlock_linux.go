@@ -80,17 +80,3 @@ func allowPath(ruleset int, name string, rights uint64, dir bool) error {
 	}
 	return nil
 }
-
-// openExact opens a path of the profile and refuses symbolic links in it: the
-// profile says that there are none, and one that appeared since could widen it.
-func openExact(name string) (int, error) {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
-	fd, err := unix.Openat2(unix.AT_FDCWD, name, &how)
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // a container's filter
-		fd, err = unix.Open(name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	}
-	if err != nil {
-		return -1, fmt.Errorf("open %q: %w", name, err)
-	}
-	return fd, nil
-}

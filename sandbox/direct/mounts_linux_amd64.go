@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/spawn"
 )
 
@@ -14,11 +15,11 @@ import (
 // its own path.
 type mounter struct {
 	*spawn.Plan
-	spots []spot
+	spots []layout.Spot
 	rules []*pathRule // of each spot
 	fds   []*uint64   // of each spot: its detached tree, known when the plan runs
 	base  string      // where the run's own tmpfs is mounted while the tree is built
-	exact map[string]place
+	exact map[string]layout.Place
 
 	size      int64      // of that tmpfs in bytes; 0: the kernel's default
 	share     *tempShare // who wants to look at it; may be nil
@@ -38,7 +39,7 @@ const (
 // little endian, so a step can store its 64-bit result there.
 type pathRule struct{ rights, fd uint64 }
 
-func newMounter(p *spawn.Plan, spots []spot, exact map[string]place) *mounter {
+func newMounter(p *spawn.Plan, spots []layout.Spot, exact map[string]layout.Place) *mounter {
 	m := &mounter{Plan: p, spots: spots, exact: exact}
 	for range spots {
 		r := &pathRule{fd: ^uint64(0)}
@@ -46,32 +47,32 @@ func newMounter(p *spawn.Plan, spots []spot, exact map[string]place) *mounter {
 	}
 	// Any directory will do that gets covered itself.
 	for _, s := range spots {
-		if (s.kind == shut || s.kind == cover) && s.above < 0 && (m.base == "" || s.path == "/run") {
-			m.base = s.path
+		if (s.Kind == layout.Shut || s.Kind == layout.Cover) && s.Above < 0 && (m.base == "" || s.Path == "/run") {
+			m.base = s.Path
 		}
 	}
 	return m
 }
 
 // mounts appends all steps. Before them the plan is in its own mount namespace.
-func (m *mounter) mounts(freshProc bool, links []grantLink) {
+func (m *mounter) mounts(freshProc bool, links []layout.Link) {
 	m.Call("keep mounts to this namespace", unix.SYS_MOUNT, []uintptr{0, m.Str("/"), 0, unix.MS_REC | unix.MS_PRIVATE})
 	for i, s := range m.spots {
 		switch {
-		case s.root:
+		case s.Root:
 			m.openRoot(i, s)
-		case s.layer > 0:
+		case s.Layer > 0:
 			m.openCopied(i, s)
-		case s.writable():
-			m.copyTree(i, s.source())
+		case s.Writable():
+			m.copyTree(i, s.Source())
 		}
 	}
-	if len(m.spots) == 0 || m.spots[0].path != "/" {
+	if len(m.spots) == 0 || m.spots[0].Path != "/" {
 		m.attr("make everything read-only", "/", unix.AT_RECURSIVE, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID)
 	}
 	for i, s := range m.spots {
-		if (s.kind == view || s.kind == guard) && s.text == "" {
-			m.copyTree(i, s.source())
+		if (s.Kind == layout.View || s.Kind == layout.Guard) && s.Text == "" {
+			m.copyTree(i, s.Source())
 		}
 	}
 	old := m.NewRef()
@@ -81,14 +82,14 @@ func (m *mounter) mounts(freshProc bool, links []grantLink) {
 	m.overlays()
 	m.texts()
 	for i, s := range m.spots {
-		if s.own() && s.kind != mask && s.path != ptsDir {
+		if s.Own() && s.Kind != layout.Mask && s.Path != ptsDir {
 			m.copyTree(i, m.base+"/"+strconv.Itoa(i))
 		}
 	}
-	for _, i := range passing(m.spots) {
-		name := path.Base(m.spots[i].path)
+	for _, i := range layout.Passing(m.spots) {
+		name := path.Base(m.spots[i].Path)
 		m.Call("make file "+name+" in the private temp directory", unix.SYS_MKNODAT, []uintptr{0, m.Str(name), unix.S_IFREG | 0o600, 0},
-			spawn.Load(m.Word(m.fds[m.spots[i].above])), spawn.IgnoreError) // an earlier run may have left it
+			spawn.Load(m.Word(m.fds[m.spots[i].Above])), spawn.IgnoreError) // an earlier run may have left it
 	}
 	for i, s := range m.spots {
 		m.attach(i, s)
@@ -102,17 +103,17 @@ func (m *mounter) mounts(freshProc bool, links []grantLink) {
 // texts makes the files that are shown in place of the host's.
 func (m *mounter) texts() {
 	for i, s := range m.spots {
-		if s.text == "" {
+		if s.Text == "" {
 			continue
 		}
 		name := m.base + "/text" + strconv.Itoa(i)
 		fd := m.NewRef()
-		m.Call("make the file for "+s.path, unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(name), unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC, 0o444}, spawn.Store(fd))
-		m.Call("write the file for "+s.path, unix.SYS_WRITE, []uintptr{0, m.Str(s.text), uintptr(len(s.text))}, spawn.Load(fd))
-		m.Call("close the file for "+s.path, unix.SYS_CLOSE, nil, spawn.Load(fd))
-		m.openTree("copy the file for "+s.path, name, m.fds[i])
+		m.Call("make the file for "+s.Path, unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(name), unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL | unix.O_CLOEXEC, 0o444}, spawn.Store(fd))
+		m.Call("write the file for "+s.Path, unix.SYS_WRITE, []uintptr{0, m.Str(s.Text), uintptr(len(s.Text))}, spawn.Load(fd))
+		m.Call("close the file for "+s.Path, unix.SYS_CLOSE, nil, spawn.Load(fd))
+		m.openTree("copy the file for "+s.Path, name, m.fds[i])
 		a := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-		m.Call("make the file for "+s.path+" read-only", unix.SYS_MOUNT_SETATTR, []uintptr{
+		m.Call("make the file for "+s.Path+" read-only", unix.SYS_MOUNT_SETATTR, []uintptr{
 			0, m.Str(""), unix.AT_EMPTY_PATH, spawn.Ptr(m.Plan, a), unix.MOUNT_ATTR_SIZE_VER0,
 		}, spawn.Load(m.Word(m.fds[i])))
 	}
@@ -131,9 +132,9 @@ func (m *mounter) copyTree(i int, from string) {
 	s := m.spots[i]
 	was, known := m.exact[from]
 	switch {
-	case s.kind == view && known:
+	case s.Kind == layout.View && known:
 		m.openTree("copy "+from+forSpot(s, from), from, m.fds[i], spawn.SkipAbsent(3)) // what the command's user cannot reach
-	case s.kind == view:
+	case s.Kind == layout.View:
 		m.openTree("copy "+from+forSpot(s, from), from, m.fds[i], spawn.SkipAbsent(0))
 	default:
 		m.openTree("copy "+from+forSpot(s, from), from, m.fds[i])
@@ -143,15 +144,15 @@ func (m *mounter) copyTree(i int, from string) {
 	}
 	st := new(unix.Stat_t)
 	m.Call("look at "+from, unix.SYS_NEWFSTATAT, []uintptr{0, m.Str(""), spawn.Ptr(m.Plan, st), unix.AT_EMPTY_PATH}, spawn.Load(m.Word(m.fds[i])))
-	m.Same(from+" is on the device it was", &st.Dev, &was.dev)
-	m.Same(from+" is the file it was", &st.Ino, &was.ino)
+	m.Same(from+" is on the device it was", &st.Dev, &was.Dev)
+	m.Same(from+" is the file it was", &st.Ino, &was.Ino)
 }
 
-func forSpot(s spot, from string) string {
-	if from == s.path {
+func forSpot(s layout.Spot, from string) string {
+	if from == s.Path {
 		return ""
 	}
-	return " for " + s.path
+	return " for " + s.Path
 }
 
 // attr sets attributes of the mounts at a path.
@@ -161,7 +162,7 @@ func (m *mounter) attr(what, name string, flags uintptr, set uint64) {
 }
 
 // tmpfs makes the run's own file system with all that will be shown of it.
-func (m *mounter) tmpfs(links []grantLink) {
+func (m *mounter) tmpfs(links []layout.Link) {
 	m.Call("mount own tmpfs on "+m.base, unix.SYS_MOUNT, []uintptr{
 		m.Str("tmpfs"), m.Str(m.base), m.Str("tmpfs"), unix.MS_NOSUID | unix.MS_NODEV, m.Str("mode=0755" + tmpfsSize(m.size)),
 	})
@@ -175,26 +176,26 @@ func (m *mounter) tmpfs(links []grantLink) {
 		m.attr("make "+name+" read-only", name, 0, unix.MOUNT_ATTR_RDONLY)
 	}
 	for i, s := range m.spots {
-		if (s.kind == cover || s.kind == shut) && s.path != ptsDir {
-			m.makeDir(m.base+"/"+strconv.Itoa(i), s.mode)
+		if (s.Kind == layout.Cover || s.Kind == layout.Shut) && s.Path != ptsDir {
+			m.makeDir(m.base+"/"+strconv.Itoa(i), s.Mode)
 		}
 		switch {
-		case s.kind == shut && s.path == "/dev":
+		case s.Kind == layout.Shut && s.Path == "/dev":
 			for _, l := range devLinks() {
-				m.symlink(l.to, m.base+"/"+strconv.Itoa(i)+"/"+l.name)
+				m.symlink(l.To, m.base+"/"+strconv.Itoa(i)+"/"+l.Name)
 			}
-		case s.kind == shut && s.path == "/run":
+		case s.Kind == layout.Shut && s.Path == "/run":
 			for _, l := range links {
-				m.symlink(l.to, m.base+"/"+strconv.Itoa(i)+"/"+l.name)
+				m.symlink(l.To, m.base+"/"+strconv.Itoa(i)+"/"+l.Name)
 			}
 		}
 	}
-	for _, p := range points(m.spots) {
-		name := path.Join(m.base, strconv.Itoa(p.spot), p.path)
-		if p.dir {
-			m.makeDir(name, p.mode)
+	for _, p := range layout.Points(m.spots) {
+		name := path.Join(m.base, strconv.Itoa(p.Spot), p.Path)
+		if p.Dir {
+			m.makeDir(name, p.Mode)
 		} else {
-			m.makeFile(name, p.mode)
+			m.makeFile(name, p.Mode)
 		}
 	}
 }
@@ -211,39 +212,39 @@ func (m *mounter) symlink(to, name string) {
 	m.Call("make link "+name, unix.SYS_SYMLINK, []uintptr{m.Str(to), m.Str(name)})
 }
 
-func devLinks() []grantLink {
-	return []grantLink{
-		{"ptmx", "pts/ptmx"},
-		{"fd", "/proc/self/fd"},
-		{"stdin", "/proc/self/fd/0"},
-		{"stdout", "/proc/self/fd/1"},
-		{"stderr", "/proc/self/fd/2"},
+func devLinks() []layout.Link {
+	return []layout.Link{
+		{Name: "ptmx", To: "pts/ptmx"},
+		{Name: "fd", To: "/proc/self/fd"},
+		{Name: "stdin", To: "/proc/self/fd/0"},
+		{Name: "stdout", To: "/proc/self/fd/1"},
+		{Name: "stderr", To: "/proc/self/fd/2"},
 	}
 }
 
 // attach shows the spot at its path.
-func (m *mounter) attach(i int, s spot) {
-	if s.path == ptsDir {
+func (m *mounter) attach(i int, s layout.Spot) {
+	if s.Path == ptsDir {
 		m.Call("mount own terminals on "+ptsDir, unix.SYS_MOUNT, []uintptr{
 			m.Str("devpts"), m.Str(ptsDir), m.Str("devpts"), unix.MS_NOSUID | unix.MS_NOEXEC, m.Str("newinstance,ptmxmode=0666,mode=0620"),
 		})
 		return
 	}
-	if s.kind == shut {
+	if s.Kind == layout.Shut {
 		a := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-		m.Call("make the cover of "+s.path+" read-only", unix.SYS_MOUNT_SETATTR, []uintptr{
+		m.Call("make the cover of "+s.Path+" read-only", unix.SYS_MOUNT_SETATTR, []uintptr{
 			0, m.Str(""), unix.AT_EMPTY_PATH, spawn.Ptr(m.Plan, a), unix.MOUNT_ATTR_SIZE_VER0,
 		}, spawn.Load(m.Word(m.fds[i])))
 	}
-	if s.kind == mask {
-		m.hide(s.path, s.dir)
+	if s.Kind == layout.Mask {
+		m.hide(s.Path, s.Dir)
 		return
 	}
-	if s.kind == view {
-		m.Call("is "+s.path+" there", unix.SYS_FCNTL, []uintptr{0, unix.F_GETFD}, spawn.Load(m.Word(m.fds[i])), spawn.SkipAbsent(1))
+	if s.Kind == layout.View {
+		m.Call("is "+s.Path+" there", unix.SYS_FCNTL, []uintptr{0, unix.F_GETFD}, spawn.Load(m.Word(m.fds[i])), spawn.SkipAbsent(1))
 	}
-	verb := [...]string{cover: "cover ", shut: "cover ", view: "show ", pin: "keep in place ", bind: "make writable ", guard: "protect "}[s.kind]
-	m.Call(verb+s.path, unix.SYS_MOVE_MOUNT, []uintptr{0, m.Str(""), spawn.Cwd, m.Str(s.path), unix.MOVE_MOUNT_F_EMPTY_PATH}, spawn.Load(m.Word(m.fds[i])))
+	verb := [...]string{layout.Cover: "cover ", layout.Shut: "cover ", layout.View: "show ", layout.Pin: "keep in place ", layout.Bind: "make writable ", layout.Guard: "protect "}[s.Kind]
+	m.Call(verb+s.Path, unix.SYS_MOVE_MOUNT, []uintptr{0, m.Str(""), spawn.Cwd, m.Str(s.Path), unix.MOVE_MOUNT_F_EMPTY_PATH}, spawn.Load(m.Word(m.fds[i])))
 }
 
 // stepHide begins the name of the step that covers a path.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/sandbox/spawn"
 )
@@ -48,31 +49,31 @@ func previewError(err error) error {
 }
 
 // openRoot opens what will lie below an overlay, before anything is covered.
-func (m *mounter) openRoot(i int, s spot) {
-	k := s.layer - 1
+func (m *mounter) openRoot(i int, s layout.Spot) {
+	k := s.Layer - 1
 	if m.preview.Copy && k < len(m.preview.disk) {
-		m.openTree("show the copy of "+s.path, m.preview.disk[k], m.fds[i])
+		m.openTree("show the copy of "+s.Path, m.preview.disk[k], m.fds[i])
 		return
 	}
-	r := rootOf{spot: i, name: s.path, lower: m.NewRef()}
-	m.Call("open "+s.path, unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(s.path), unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC}, spawn.Store(r.lower))
-	if was, known := m.exact[s.path]; known {
+	r := rootOf{spot: i, name: s.Path, lower: m.NewRef()}
+	m.Call("open "+s.Path, unix.SYS_OPENAT, []uintptr{spawn.Cwd, m.Str(s.Path), unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC}, spawn.Store(r.lower))
+	if was, known := m.exact[s.Path]; known {
 		st := new(unix.Stat_t)
-		m.Call("look at "+s.path, unix.SYS_NEWFSTATAT, []uintptr{0, m.Str(""), spawn.Ptr(m.Plan, st), unix.AT_EMPTY_PATH}, spawn.Load(r.lower))
-		m.Same(s.path+" is on the device it was", &st.Dev, &was.dev)
-		m.Same(s.path+" is the file it was", &st.Ino, &was.ino)
+		m.Call("look at "+s.Path, unix.SYS_NEWFSTATAT, []uintptr{0, m.Str(""), spawn.Ptr(m.Plan, st), unix.AT_EMPTY_PATH}, spawn.Load(r.lower))
+		m.Same(s.Path+" is on the device it was", &st.Dev, &was.Dev)
+		m.Same(s.Path+" is the file it was", &st.Ino, &was.Ino)
 	}
 	if k < len(m.preview.disk) {
 		r.layer = new(uint64)
-		m.openTree("open the layer of "+s.path, m.preview.disk[k], r.layer)
+		m.openTree("open the layer of "+s.Path, m.preview.disk[k], r.layer)
 	}
 	m.preview.roots = append(m.preview.roots, r)
 }
 
 // openCopied opens what is shown of a copy below its root.
-func (m *mounter) openCopied(i int, s spot) {
-	if k := s.layer - 1; m.preview.Copy && k < len(m.preview.disk) {
-		m.openTree("show the copy of "+s.path, m.preview.disk[k]+strings.TrimPrefix(s.path, m.preview.Roots[k]), m.fds[i])
+func (m *mounter) openCopied(i int, s layout.Spot) {
+	if k := s.Layer - 1; m.preview.Copy && k < len(m.preview.disk) {
+		m.openTree("show the copy of "+s.Path, m.preview.disk[k]+strings.TrimPrefix(s.Path, m.preview.Roots[k]), m.fds[i])
 	}
 }
 
@@ -83,7 +84,7 @@ func (m *mounter) overlays() {
 		return
 	}
 	dir := m.base + "/preview"
-	m.makeDir(dir, plain)
+	m.makeDir(dir, layout.Plain)
 	if len(m.preview.disk) == 0 {
 		size := max(m.preview.Bytes, 1<<20)
 		m.Call("mount a tmpfs for what is written", unix.SYS_MOUNT, []uintptr{
@@ -102,7 +103,7 @@ func (m *mounter) overlays() {
 // overlay mounts one. The root of an overlay is its upper directory as far as
 // mode, times and attributes go, so that one gets those of the real directory.
 func (m *mounter) overlay(dir string, r rootOf) {
-	k := strconv.Itoa(m.spots[r.spot].layer - 1)
+	k := strconv.Itoa(m.spots[r.spot].Layer - 1)
 	at, merged := dir+"/"+k, m.base+"/merged"+k
 	upper, work := at+"/upper", at+"/work"
 	m.makeDir(at, 0o700)
@@ -117,7 +118,7 @@ func (m *mounter) overlay(dir string, r rootOf) {
 	m.Call(previewStep+"the layer takes attributes", unix.SYS_SETXATTR, []uintptr{m.Str(upper), attr, attr, 1, 0})
 	m.Call(previewStep+"take the attribute back", unix.SYS_REMOVEXATTR, []uintptr{m.Str(upper), attr})
 	m.likeRoot(upper, r.name)
-	m.makeDir(merged, plain)
+	m.makeDir(merged, layout.Plain)
 	// The real directory is "." and the others have names of ours: a path needs
 	// escapes in the options, which differ between kernels.
 	m.Call("enter "+r.name, unix.SYS_FCHDIR, nil, spawn.Load(r.lower))
@@ -127,8 +128,8 @@ func (m *mounter) overlay(dir string, r rootOf) {
 	})
 	m.Call("open the overlay on "+r.name, unix.SYS_OPEN_TREE, []uintptr{spawn.Cwd, m.Str(merged), unix.O_CLOEXEC}, spawn.Store(m.Word(m.fds[r.spot])))
 	for i, s := range m.spots {
-		if s.layer == m.spots[r.spot].layer && !s.root {
-			m.openTree("open "+s.path+" in the overlay", merged+strings.TrimPrefix(s.path, r.name), m.fds[i])
+		if s.Layer == m.spots[r.spot].Layer && !s.Root {
+			m.openTree("open "+s.Path+" in the overlay", merged+strings.TrimPrefix(s.Path, r.name), m.fds[i])
 		}
 	}
 }

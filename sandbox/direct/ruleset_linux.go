@@ -3,72 +3,21 @@ package direct
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/layout"
 )
 
-// place is a path that the profile names, held open so that a later run cannot
-// be led to another directory of the same name.
-type place struct {
-	path     string
-	fd       int
-	dev, ino uint64
-	dir      bool
-}
-
-func openPlace(name string) (place, error) {
-	fd, err := openExact(name)
-	if err != nil {
-		return place{}, err
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		_ = unix.Close(fd)
-		return place{}, fmt.Errorf("stat %q: %w", name, err)
-	}
-	return place{name, fd, st.Dev, st.Ino, st.Mode&unix.S_IFMT == unix.S_IFDIR}, nil
-}
-
-// protectedPlace notes what is protected: it may be a symbolic link itself.
-func protectedPlace(name string) (place, error) {
-	above, err := openExact(path.Dir(name))
-	if err != nil {
-		return place{}, err
-	}
-	defer unix.Close(above)
-	var st unix.Stat_t
-	if err := unix.Fstatat(above, path.Base(name), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return place{}, fmt.Errorf("stat %q: %w", name, err)
-	}
-	return place{path: name, fd: -1, dev: st.Dev, ino: st.Ino, dir: st.Mode&unix.S_IFMT == unix.S_IFDIR}, nil
-}
-
-// same refuses a path that names something else now.
-func (p place) same() error {
-	var st unix.Stat_t
-	if err := unix.Lstat(p.path, &st); err != nil {
-		return fmt.Errorf("stat %q: %w", p.path, err)
-	}
-	if st.Dev != p.dev || st.Ino != p.ino {
-		return fmt.Errorf("%q is not what it was when the session was opened", p.path)
-	}
-	return nil
-}
-
-// allow grants rights on the place.
-func (p place) allow(ruleset int, rights uint64) error {
-	if !p.dir {
+// allowPlace grants rights on a place.
+func allowPlace(ruleset int, p layout.Place, rights uint64) error {
+	if !p.Dir {
 		rights &= fileRights
 	}
-	if err := allow(ruleset, p.fd, rights); err != nil {
-		return fmt.Errorf("add landlock rule %q: %w", p.path, err)
+	if err := allow(ruleset, p.FD, rights); err != nil {
+		return fmt.Errorf("add landlock rule %q: %w", p.Path, err)
 	}
 	return nil
 }
@@ -77,57 +26,17 @@ func (p place) allow(ruleset int, rights uint64) error {
 type ruleset struct {
 	fd     int
 	hidden []string
-	stamps []stamp
-	read   []grant // trees that may be read, and
-	masks  []grant // what was left out of them
+	stamps []layout.Stamp
+	read   []layout.Grant // trees that may be read, and
+	masks  []layout.Grant // what was left out of them
 	users  int
 	stale  bool
 }
 
-// stamp tells whether a carved directory is still as it was listed.
-type stamp struct {
-	path         string
-	dev, ino     uint64
-	mtime, ctime unix.Timespec
-}
-
-// coarse is the longest step of a file system's clock. A directory that changed
-// so shortly before it was listed may change again without a new time.
-const coarse = 20 * time.Millisecond
-
-func stampOf(name string) stamp {
-	var st unix.Stat_t
-	if unix.Lstat(name, &st) != nil {
-		return stamp{path: name}
-	}
-	return stamp{name, st.Dev, st.Ino, st.Mtim, st.Ctim}
-}
-
-func (r *ruleset) fresh() bool { return unchanged(r.stamps) }
-
-func unchanged(stamps []stamp) bool {
-	return !slices.ContainsFunc(stamps, func(s stamp) bool { return stampOf(s.path) != s })
-}
-
-// survey reads the file system: what is hidden, and what lies beside it.
-// extra are hidden, too.
-func survey(p sandbox.Profile, extra ...string) (carving, []stamp) {
-	now := time.Now()
-	c := carve(newDisk(), append(hiddenPaths(p), extra...))
-	stamps := make([]stamp, 0, len(c.carved))
-	for _, dir := range c.carved {
-		at := stampOf(dir)
-		// A directory that changed just now gets a stamp that never matches.
-		if now.Sub(time.Unix(at.mtime.Unix())) < coarse {
-			at.ino = 0
-		}
-		stamps = append(stamps, at)
-	}
-	return c, stamps
-}
+func (r *ruleset) fresh() bool { return layout.Unchanged(r.stamps) }
 
 // build makes a ruleset of what survey found.
-func (s *session) build(c carving, stamps []stamp) (*ruleset, error) {
+func (s *session) build(c layout.Carving, stamps []layout.Stamp) (*ruleset, error) {
 	fd, err := createRuleset(s.abi, s.decision)
 	if err != nil {
 		return nil, err
@@ -136,56 +45,48 @@ func (s *session) build(c carving, stamps []stamp) (*ruleset, error) {
 		_ = unix.Close(fd)
 		return nil, err
 	}
-	hidden := slices.DeleteFunc(slices.Clone(c.hidden), func(h string) bool { return h == "/dev" })
+	hidden := slices.DeleteFunc(slices.Clone(c.Hidden), func(h string) bool { return h == "/dev" })
 	slices.Sort(hidden)
-	return &ruleset{fd: fd, hidden: hidden, stamps: stamps, read: c.grants, masks: c.masks}, nil
+	return &ruleset{fd: fd, hidden: hidden, stamps: stamps, read: c.Grants, masks: c.Masks}, nil
 }
 
 // rulebook says what the rules of a run refuse.
 func (s *session) rulebook(r *ruleset) grantRules {
 	g := grantRules{read: slices.Clone(r.read), frozen: frozenOf(s.profile)}
 	for _, m := range r.masks {
-		g.masks = append(g.masks, m.path)
+		g.masks = append(g.masks, m.Path)
 	}
-	for _, d := range devices() {
-		at := d.where()
-		g.read = append(g.read, grant{path: at})
-		if d.write {
+	for _, d := range layout.Devices() {
+		at := d.Where()
+		g.read = append(g.read, layout.Grant{Path: at})
+		if d.Write {
 			g.write = append(g.write, at)
 		}
 	}
 	for _, p := range s.read {
-		g.read = append(g.read, grant{p.path, p.dir})
+		g.read = append(g.read, layout.Grant{Path: p.Path, Dir: p.Dir})
 	}
 	for _, p := range s.write {
-		g.write = append(g.write, p.path)
+		g.write = append(g.write, p.Path)
 	}
 	return g
 }
 
-// where is the node itself: in containers /dev/ptmx is a link.
-func (d device) where() string {
-	if real, err := os.Readlink(d.path); err == nil {
-		return path.Join("/dev", real)
-	}
-	return d.path
-}
-
-func (s *session) grant(fd int, reading carving) error {
+func (s *session) grant(fd int, reading layout.Carving) error {
 	handled := s.decision.handled
-	for _, g := range reading.grants {
-		if err := allowPath(fd, g.path, readRights&handled, g.dir); err != nil {
+	for _, g := range reading.Grants {
+		if err := allowPath(fd, g.Path, readRights&handled, g.Dir); err != nil {
 			return err
 		}
 	}
-	for _, d := range devices() {
+	for _, d := range layout.Devices() {
 		rights := uint64(readFile | ioctlDev)
-		if d.write {
+		if d.Write {
 			rights |= writeFile
 		}
-		at := d.where()
-		dir := isDir(at)
-		if dir && d.path == "/dev/shm" {
+		at := d.Where()
+		dir := layout.IsDir(at)
+		if dir && d.Path == "/dev/shm" {
 			rights = writeRights | readRights
 		}
 		if err := allowPath(fd, at, rights&handled, dir); err != nil {
@@ -193,12 +94,12 @@ func (s *session) grant(fd int, reading carving) error {
 		}
 	}
 	for _, p := range s.read {
-		if err := p.allow(fd, readRights&handled); err != nil {
+		if err := allowPlace(fd, p, readRights&handled); err != nil {
 			return err
 		}
 	}
 	for _, p := range s.write {
-		if err := p.allow(fd, (writeRights|readRights)&handled); err != nil {
+		if err := allowPlace(fd, p, (writeRights|readRights)&handled); err != nil {
 			return err
 		}
 	}
@@ -217,8 +118,8 @@ func (s *session) acquire() (*ruleset, error) {
 		s.retire()
 	}
 	if s.rules == nil {
-		c, stamps := survey(s.profile, "/dev")
-		if inside := insideWritable(s.profile, c.hidden); !slices.Equal(inside, s.inside) {
+		c, stamps := layout.Survey(s.profile, "/dev")
+		if inside := layout.InsideWritable(s.profile, c.Hidden); !slices.Equal(inside, s.inside) {
 			return nil, fmt.Errorf("%s is below a writable directory now", strings.Join(inside, ", "))
 		}
 		r, err := s.build(c, stamps)
@@ -249,26 +150,4 @@ func (s *session) retire() {
 	if r.stale = true; r.users == 0 {
 		_ = unix.Close(r.fd)
 	}
-}
-
-// insideWritable lists the hidden paths that a write rule would open again.
-func insideWritable(p sandbox.Profile, hidden []string) []string {
-	return slices.DeleteFunc(lateWritable(p, hidden), func(h string) bool { return !slices.ContainsFunc(named(h), exists) })
-}
-
-// lateWritable also lists those that do not exist yet: no rule could refuse
-// them when they appear.
-func lateWritable(p sandbox.Profile, hidden []string) []string {
-	var late []string
-	for _, h := range hidden {
-		if slices.ContainsFunc(writable(p), func(w string) bool { return isBelow(h, w) && h != w }) {
-			late = append(late, h)
-		}
-	}
-	return late
-}
-
-func exists(name string) bool {
-	_, err := os.Lstat(name)
-	return err == nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/filter"
+	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/proc"
 )
 
@@ -252,7 +253,7 @@ type session struct {
 	decision    decision
 	bounds      bounds
 	programs    [][]byte // in the order of decision.filters
-	write, read []place
+	write, read []layout.Place
 	inside      []string // hidden paths below writable ones, judged when the session was opened
 
 	mu     sync.Mutex
@@ -265,10 +266,10 @@ func openLandlock(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, stamps := survey(p, "/dev")
-	s := &session{profile: p, only: b.only, abi: abi, inside: insideWritable(p, found.hidden)}
-	s.decision = decide(abi, p, s.inside, lateWritable(p, found.hidden))
-	s.bounds = s.decision.bound(p.Limits, terms{root: subjectOf(p).uid == 0, late: !s.spawns(), able: b.only.able})
+	found, stamps := layout.Survey(p, "/dev")
+	s := &session{profile: p, only: b.only, abi: abi, inside: layout.InsideWritable(p, found.Hidden)}
+	s.decision = decide(abi, p, s.inside, layout.LateWritable(p, found.Hidden))
+	s.bounds = s.decision.bound(p.Limits, terms{root: layout.SubjectOf(p).UID == 0, late: !s.spawns(), able: b.only.able})
 	s.decision.explained(p, explainGap(p, tierLandlock, b.only.thread), carryGap(p, false))
 	sayWhy(s.decision.gaps)
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
@@ -301,15 +302,15 @@ func programs(names []string) ([][]byte, error) {
 }
 
 func (s *session) openPlaces() error {
-	for _, name := range writable(s.profile) {
-		p, err := openPlace(name)
+	for _, name := range layout.Writable(s.profile) {
+		p, err := layout.OpenPlace(name)
 		if err != nil {
 			return fmt.Errorf("%w: %w", err, sandbox.ErrStart)
 		}
 		s.write = append(s.write, p)
 	}
-	for _, name := range readable(s.profile) {
-		p, err := openPlace(name)
+	for _, name := range layout.Readable(s.profile) {
+		p, err := layout.OpenPlace(name)
 		if err != nil {
 			return fmt.Errorf("%w: %w", err, sandbox.ErrStart)
 		}
@@ -328,7 +329,7 @@ func (s *session) Close() error {
 	s.closed = true
 	s.retire()
 	for _, p := range slices.Concat(s.write, s.read) {
-		_ = unix.Close(p.fd)
+		_ = unix.Close(p.FD)
 	}
 	return nil
 }
@@ -349,7 +350,7 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 // planOf fills in what does not depend on the tier.
 func planOf(p sandbox.Profile, c sandbox.Command) sandbox.Plan {
 	plan := sandbox.Plan{
-		Backend: Name, Argv: slices.Clone(c.Argv), Dir: dirOf(p, c), Network: p.NetworkSetting(), Write: writable(p),
+		Backend: Name, Argv: slices.Clone(c.Argv), Dir: dirOf(p, c), Network: p.NetworkSetting(), Write: layout.Writable(p),
 	}
 	for _, entry := range c.Env {
 		name, _, _ := strings.Cut(entry, "=")
@@ -394,7 +395,7 @@ func (s *session) run(ctx context.Context, c sandbox.Command, x *explainer) (san
 	}
 	defer s.release(r)
 	for _, p := range slices.Concat(s.write, s.read) {
-		if err := p.same(); err != nil {
+		if err := p.Same(); err != nil {
 			return refused, fmt.Errorf("%w: %w", err, sandbox.ErrStart)
 		}
 	}

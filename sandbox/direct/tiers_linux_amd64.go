@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/sandbox/spawn"
 )
@@ -41,7 +42,7 @@ func tryNamespaces(tier string) error {
 	defer pipes.Close()
 	fd := uintptr(null)
 	c := sandbox.Command{Dir: "/", Argv: []string{"/"}}
-	p := s.plan(start{c, pipes, [3]uintptr{fd, fd, fd}, nil, nil, -1, nil, nil}, layout(s.profile, terrain{isDir: isRealDir}), nil)
+	p := s.plan(start{c, pipes, [3]uintptr{fd, fd, fd}, nil, nil, -1, nil, nil}, layout.Of(s.profile, layout.Terrain{IsDir: layout.IsRealDir}), nil)
 	p.Call("make a directory outside, confined", unix.SYS_MKDIR, []uintptr{p.Str("/sbx-probe"), 0o700}, spawn.Want(unix.EROFS))
 	p.Call("mount, confined", unix.SYS_MOUNT, make([]uintptr, 5), spawn.Want(unix.EPERM))
 	p.Call("io_uring_setup, confined", unix.SYS_IO_URING_SETUP, []uintptr{0, 0}, spawn.Want(unix.ENOSYS))

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/notify"
 )
 
@@ -23,7 +24,7 @@ import (
 type witness struct {
 	root     int // of the command; negative: the host's
 	hostRoot int
-	who      subject
+	who      layout.Subject
 	owned    bool // the host's root is the command's
 	mounts   int  // keeps the command's mounts; negative: they are the host's
 }
@@ -35,7 +36,7 @@ func newWitness(p sandbox.Profile, root, mounts int) (*witness, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &witness{root: root, hostRoot: host, who: subjectOf(p), owned: root < 0, mounts: mounts}
+	w := &witness{root: root, hostRoot: host, who: layout.SubjectOf(p), owned: root < 0, mounts: mounts}
 	if w.owned {
 		w.root = host
 	}
@@ -84,7 +85,7 @@ func (w *witness) look(e notify.Event, name string, follow bool) (sight, error) 
 			return sight{}, err
 		}
 	}
-	if s.path == "" || isBelow(s.path, "/proc") && !isBelow(s.path, "/proc/sys") && s.path != "/proc/sysrq-trigger" {
+	if s.path == "" || layout.IsBelow(s.path, "/proc") && !layout.IsBelow(s.path, "/proc/sys") && s.path != "/proc/sysrq-trigger" {
 		return sight{}, errUnseen // processes have other numbers for the command
 	}
 	from := here
@@ -116,7 +117,7 @@ type location struct {
 
 // find follows a path below a root as the kernel would.
 func (w *witness) find(root int, name string, follow bool) (location, error) {
-	for range longestChain {
+	for range layout.LongestChain {
 		if trimmed := strings.TrimRight(name, "/"); trimmed != "" {
 			name = trimmed
 		} else {
@@ -230,7 +231,7 @@ func (w *witness) permits(e notify.Event, l location) (may, unsure bool) {
 	if l.path == "" {
 		return false, false
 	}
-	owner := l.uid == w.who.uid || w.who.uid == 0
+	owner := l.uid == w.who.UID || w.who.UID == 0
 	switch e.Act {
 	case notify.Read:
 		return w.access(l.path, unix.R_OK)
@@ -264,7 +265,7 @@ func (w *witness) permits(e notify.Event, l location) (may, unsure bool) {
 	case notify.Mode:
 		return owner && l.found && !l.readonly, false
 	case notify.Owner: // giving a file away is for root; one's own groups are not looked at
-		return owner && l.found && !l.readonly, w.who.uid != 0
+		return owner && l.found && !l.readonly, w.who.UID != 0
 	case notify.Times:
 		if owner {
 			return l.found && !l.readonly, false
@@ -305,7 +306,7 @@ func isEmpty(dir string) (empty, unsure bool) {
 // command's user does not own it.
 func (w *witness) sticky(dir string) bool {
 	var st unix.Stat_t
-	return unix.Stat(dir, &st) != nil || st.Mode&unix.S_ISVTX != 0 && st.Uid != w.who.uid
+	return unix.Stat(dir, &st) != nil || st.Mode&unix.S_ISVTX != 0 && st.Uid != w.who.UID
 }
 
 // judge says what became of a call; known is false when it could not be found

@@ -1,4 +1,4 @@
-package direct
+package layout
 
 import (
 	"path"
@@ -11,29 +11,30 @@ import (
 // parent is carved. What appears beside it later is not granted until the
 // ruleset is built again, so a secret that is written tomorrow is hidden, too.
 
-// carving is the result: paths whose trees may be read.
-type carving struct {
-	grants []grant
-	masks  []grant  // hidden paths that exist, without links in them: what a mount has to cover
+// Carving is the result: paths whose trees may be read.
+type Carving struct {
+	Grants []Grant
+	Masks  []Grant  // hidden paths that exist, without links in them: what a mount has to cover
 	carved []string // directories that were listed; a change in one makes the carving stale
-	hidden []string // as they were given, and where symbolic links among them lead
+	Hidden []string // as they were given, and where symbolic links among them lead
 }
 
-type grant struct {
-	path string
-	dir  bool
+// Grant is one path of a Carving.
+type Grant struct {
+	Path string
+	Dir  bool
 }
 
 // entry is one name in a directory.
 type entry struct {
 	name string
-	kind kind
+	kind fileKind
 }
 
-type kind uint8
+type fileKind uint8
 
 const (
-	file kind = iota
+	file fileKind = iota
 	dir
 	link
 )
@@ -44,37 +45,37 @@ type tree interface {
 	readlink(name string) (string, error)
 }
 
-// longestChain is the kernel's own limit on symbolic links in one path.
-const longestChain = 40
+// LongestChain is the kernel's own limit on symbolic links in one path.
+const LongestChain = 40
 
 // carve grants reading of everything but the hidden paths. They are absolute
 // and clean, and their last element may be a pattern of path.Match. A hidden
 // path that is a symbolic link, or leads through one, is hidden where it really
 // is, too: home directories are kept in dotfiles repositories.
-func carve(t tree, hidden []string) carving {
-	for range longestChain {
+func carve(t tree, hidden []string) Carving {
+	for range LongestChain {
 		c := carver{tree: t}
 		root := plant(hidden)
 		c.walk("/", root, 0)
 		more := c.follow(hidden)
 		if len(more) == 0 {
-			c.out.hidden = hidden
+			c.out.Hidden = hidden
 			return c.out
 		}
 		hidden = append(slices.Clone(hidden), more...)
 	}
-	return carving{hidden: hidden} // a ring of links: grant nothing
+	return Carving{Hidden: hidden} // a ring of links: grant nothing
 }
 
 type carver struct {
 	tree  tree
-	out   carving
+	out   Carving
 	links []string // symbolic links that hidden paths lead through
 }
 
 func (c *carver) walk(at string, plan trie, node int) {
 	if plan[node].child == 0 {
-		c.out.grants = append(c.out.grants, grant{at, true})
+		c.out.Grants = append(c.out.Grants, Grant{at, true})
 		return
 	}
 	c.out.carved = append(c.out.carved, at)
@@ -87,11 +88,11 @@ func (c *carver) walk(at string, plan trie, node int) {
 			}
 			// What any other link points to has its own rule.
 		case hides:
-			c.out.masks = append(c.out.masks, grant{path.Join(at, e.name), e.kind == dir})
+			c.out.Masks = append(c.out.Masks, Grant{path.Join(at, e.name), e.kind == dir})
 		case e.kind == dir && next != 0:
 			c.walk(path.Join(at, e.name), plan, next)
 		default:
-			c.out.grants = append(c.out.grants, grant{path.Join(at, e.name), e.kind == dir})
+			c.out.Grants = append(c.out.Grants, Grant{path.Join(at, e.name), e.kind == dir})
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package direct
+package layout
 
 import (
 	"errors"
@@ -77,8 +77,8 @@ func TestCarve(t *testing.T) {
 	for _, tt := range tests {
 		c := carve(host, tt.hidden)
 		var got []string
-		for _, g := range c.grants {
-			got = append(got, g.path)
+		for _, g := range c.Grants {
+			got = append(got, g.Path)
 		}
 		for _, want := range tt.grants {
 			if !slices.Contains(got, want) {
@@ -99,9 +99,9 @@ func TestCarve(t *testing.T) {
 
 func TestCarveEndsOnRingsOfLinks(t *testing.T) {
 	c := carve(table{"/a -> /b", "/b -> /a", "/c/"}, []string{"/a/secret"})
-	for _, g := range c.grants {
-		if g.path == "/a" || g.path == "/b" || g.path == "/" {
-			t.Errorf("%s is granted", g.path)
+	for _, g := range c.Grants {
+		if g.Path == "/a" || g.Path == "/b" || g.Path == "/" {
+			t.Errorf("%s is granted", g.Path)
 		}
 	}
 }

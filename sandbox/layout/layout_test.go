@@ -1,4 +1,4 @@
-package direct
+package layout
 
 import (
 	"fmt"
@@ -10,22 +10,22 @@ import (
 )
 
 // lines prints a layout; what every command gets below /dev is left out.
-func lines(all []spot) []string {
-	names := [...]string{mask: "mask", cover: "cover", shut: "shut", view: "view", pin: "pin", bind: "bind", guard: "guard"}
+func lines(all []Spot) []string {
+	names := [...]string{Mask: "mask", Cover: "cover", Shut: "shut", View: "view", Pin: "pin", Bind: "bind", Guard: "guard"}
 	var list []string
 	for _, s := range all {
-		if isBelow(s.path, "/dev") && s.kind != bind && s.from == "" {
+		if IsBelow(s.Path, "/dev") && s.Kind != Bind && s.From == "" {
 			continue
 		}
-		line := names[s.kind] + " " + s.path
-		if s.from != "" {
-			line += " of " + s.from
+		line := names[s.Kind] + " " + s.Path
+		if s.From != "" {
+			line += " of " + s.From
 		}
-		if s.layer > 0 {
-			line += fmt.Sprintf(" of layer %d", s.layer)
+		if s.Layer > 0 {
+			line += fmt.Sprintf(" of layer %d", s.Layer)
 		}
-		if s.above >= 0 {
-			line += " in " + all[s.above].path
+		if s.Above >= 0 {
+			line += " in " + all[s.Above].Path
 		}
 		list = append(list, line)
 	}
@@ -35,18 +35,18 @@ func lines(all []spot) []string {
 func TestLayout(t *testing.T) {
 	files := []string{"/tmp/script", "/tmp/in/script", "/run/docker.sock", "/home/u/x.sock", "/home/u/.netrc", "/run/resolv.conf", "/dev/kvm", "/ws/.netrc"}
 	absent := append(socketPlaces()[1:], files...)
-	on := terrain{isDir: func(name string) bool { return !slices.Contains(absent, name) }}
-	hide := func(names ...string) terrain {
+	on := Terrain{IsDir: func(name string) bool { return !slices.Contains(absent, name) }}
+	hide := func(names ...string) Terrain {
 		t := on
 		for _, n := range names {
-			t.masks = append(t.masks, grant{n, on.isDir(n)})
+			t.Masks = append(t.Masks, Grant{n, on.IsDir(n)})
 		}
 		return t
 	}
 	for _, tt := range []struct {
 		name string
 		p    sandbox.Profile
-		t    terrain
+		t    Terrain
 		want []string
 	}{
 		{"plain", sandbox.Profile{Workspace: "/ws"}, on, []string{"shut /run", "cover /tmp", "cover /var/tmp", "bind /ws"}},
@@ -117,7 +117,7 @@ func TestLayout(t *testing.T) {
 		{
 			"one socket",
 			sandbox.Profile{Workspace: "/ws", Write: []string{"/run/docker.sock"}},
-			terrain{isDir: on.isDir, sockets: []string{"/run/docker.sock", "/run/other", "/home/u/x.sock"}, resolver: "/run/resolv.conf"},
+			Terrain{IsDir: on.IsDir, Sockets: []string{"/run/docker.sock", "/run/other", "/home/u/x.sock"}, Resolver: "/run/resolv.conf"},
 			[]string{"mask /home/u/x.sock", "shut /run", "bind /run/docker.sock in /run", "view /run/resolv.conf in /run", "cover /tmp", "cover /var/tmp", "bind /ws"},
 		},
 		{
@@ -161,11 +161,11 @@ func TestLayout(t *testing.T) {
 		{
 			"a terminal",
 			sandbox.Profile{Workspace: "/ws"},
-			terrain{isDir: on.isDir, terminal: "/dev/pts/7"},
+			Terrain{IsDir: on.IsDir, Terminal: "/dev/pts/7"},
 			[]string{"view /dev/console of /dev/pts/7 in /dev", "shut /run", "cover /tmp", "cover /var/tmp", "bind /ws"},
 		},
 	} {
-		got := lines(layout(tt.p, tt.t))
+		got := lines(Of(tt.p, tt.t))
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s:\n%s\nwant:\n%s", tt.name, strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
 		}
@@ -175,11 +175,11 @@ func TestLayout(t *testing.T) {
 // Mount points are made parents first, each once.
 func TestPoints(t *testing.T) {
 	isDir := func(name string) bool { return name != "/tmp/a/file" }
-	all := layout(sandbox.Profile{Workspace: "/tmp/a/b/ws", Write: []string{"/tmp/a/file"}}, terrain{isDir: isDir})
+	all := Of(sandbox.Profile{Workspace: "/tmp/a/b/ws", Write: []string{"/tmp/a/file"}}, Terrain{IsDir: isDir})
 	var got []string
-	for _, p := range points(all) {
-		if all[p.spot].path == "/tmp" {
-			got = append(got, fmt.Sprintf("%s %v", p.path, p.dir))
+	for _, p := range Points(all) {
+		if all[p.Spot].Path == "/tmp" {
+			got = append(got, fmt.Sprintf("%s %v", p.Path, p.Dir))
 		}
 	}
 	if want := []string{"a true", "a/b true", "a/b/ws true", "a/file false"}; !slices.Equal(got, want) {

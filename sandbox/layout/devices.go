@@ -1,16 +1,17 @@
-package direct
+package layout
 
-// device is a node below /dev that programs need. Everything else there is
+// Device is a node below /dev that programs need. Everything else there is
 // closed: to root, disks and memory would be open otherwise.
-type device struct {
-	path  string
-	write bool
+type Device struct {
+	Path  string
+	Write bool
 	node  bool // a device node, not a directory of them or a door to one
 	why   string
 }
 
-func devices() []device {
-	return []device{
+// Devices lists them.
+func Devices() []Device {
+	return []Device{
 		{"/dev/null", true, true, "everywhere"},
 		{"/dev/zero", true, true, "dd, old allocators"},
 		{"/dev/full", true, true, "tests of error paths"},

@@ -1,4 +1,4 @@
-package direct
+package layout
 
 import (
 	"os"
@@ -13,25 +13,26 @@ import (
 	"github.com/sbx-run/sbx/sandbox/credentials"
 )
 
-// subject is who the command runs as.
-type subject struct {
-	uid    uint32
+// Subject is who the command runs as.
+type Subject struct {
+	UID    uint32
 	gid    uint32
 	groups []uint32
 	self   bool // the caller itself, so access(2) answers
 }
 
-func subjectOf(p sandbox.Profile) subject {
+// SubjectOf is the user of a profile.
+func SubjectOf(p sandbox.Profile) Subject {
 	if i := p.Identity; i != nil {
-		return subject{uid: i.UID, gid: i.GID, groups: i.Groups}
+		return Subject{UID: i.UID, gid: i.GID, groups: i.Groups}
 	}
-	return subject{uid: uint32(os.Geteuid()), gid: uint32(os.Getegid()), self: os.Geteuid() != 0}
+	return Subject{UID: uint32(os.Geteuid()), gid: uint32(os.Getegid()), self: os.Geteuid() != 0}
 }
 
 // hiddenPaths lists what the command must not read: the tables, what the
 // profile adds, and for root the homes of others.
 func hiddenPaths(p sandbox.Profile) []string {
-	who, own := subjectOf(p), homes(p)
+	who, own := SubjectOf(p), homes(p)
 	hidden := make([]string, 0, 256)
 	for _, home := range own {
 		for _, s := range credentials.Home() {
@@ -39,11 +40,11 @@ func hiddenPaths(p sandbox.Profile) []string {
 		}
 	}
 	for _, s := range credentials.System() {
-		if who.uid == 0 || slices.ContainsFunc(named(s.Path), who.canRead) {
+		if who.UID == 0 || slices.ContainsFunc(named(s.Path), who.canRead) {
 			hidden = append(hidden, s.Path)
 		}
 	}
-	if who.uid == 0 {
+	if who.UID == 0 {
 		hidden = append(hidden, othersHomes(own)...)
 	}
 	for _, h := range p.Hide {
@@ -82,7 +83,7 @@ func othersHomes(own []string) []string {
 		candidates = append(candidates, "/home/"+e.name)
 	}
 	return slices.DeleteFunc(candidates, func(c string) bool {
-		return slices.ContainsFunc(own, func(home string) bool { return isBelow(home, c) || isBelow(c, home) })
+		return slices.ContainsFunc(own, func(home string) bool { return IsBelow(home, c) || IsBelow(c, home) })
 	})
 }
 
@@ -103,15 +104,15 @@ func named(pattern string) []string {
 // canRead says whether the permissions let the subject read a file or enter a
 // directory. In doubt it says yes. A directory of two hundred files is carved
 // only where it has to be.
-func (who subject) canRead(name string) bool {
+func (who Subject) canRead(name string) bool {
 	if who.self {
-		return access(name, unix.R_OK) || isDir(name) && access(name, unix.X_OK)
+		return access(name, unix.R_OK) || IsDir(name) && access(name, unix.X_OK)
 	}
 	var st unix.Stat_t
 	if err := unix.Lstat(name, &st); err != nil {
 		return false
 	}
-	if st.Uid == who.uid || hasACL(name) {
+	if st.Uid == who.UID || hasACL(name) {
 		return true // an owner can always change the mode
 	}
 	bits := uint32(0o4)
@@ -128,7 +129,8 @@ func access(name string, mode uint32) bool {
 	return unix.Faccessat(unix.AT_FDCWD, name, mode, unix.AT_EACCESS) == nil
 }
 
-func isDir(name string) bool { return kindOf(name) == dir }
+// IsDir says whether a path is a directory.
+func IsDir(name string) bool { return kindOf(name) == dir }
 
 func hasACL(name string) bool {
 	n, err := unix.Lgetxattr(name, "system.posix_acl_access", nil)

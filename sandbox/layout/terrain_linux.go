@@ -1,4 +1,4 @@
-package direct
+package layout
 
 import (
 	"bytes"
@@ -7,19 +7,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
 )
 
-// isRealDir says whether a path is a directory and no link to one.
-func isRealDir(name string) bool { return kindOf(name) == dir }
+// IsRealDir says whether a path is a directory and no link to one.
+func IsRealDir(name string) bool { return kindOf(name) == dir }
 
-// resolverFile is the file that /etc/resolv.conf leads to: without it no name
+// ResolverFile is the file that /etc/resolv.conf leads to: without it no name
 // is found, and with some resolvers it lies in /run.
-func resolverFile(p sandbox.Profile) string {
+func ResolverFile(p sandbox.Profile) string {
 	if p.Network == sandbox.NetworkNone {
 		return "" // with rules names are looked up outside, but some programs end without the file
 	}
@@ -30,27 +29,27 @@ func resolverFile(p sandbox.Profile) string {
 	return real
 }
 
-// linksIn lists the links in a directory, to be made again where it is covered:
+// LinksIn lists the links in a directory, to be made again where it is covered:
 // on some systems the programs are below /run/current-system.
-func linksIn(at string) []grantLink {
-	var links []grantLink
+func LinksIn(at string) []Link {
+	var links []Link
 	for _, e := range newDisk().list(at) {
 		if e.kind != link {
 			continue
 		}
 		if to, err := os.Readlink(at + "/" + e.name); err == nil {
-			links = append(links, grantLink{e.name, to})
+			links = append(links, Link{e.name, to})
 		}
 	}
 	return links
 }
 
-// grantLink is a symbolic link that is made again.
-type grantLink struct{ name, to string }
+// Link is a symbolic link that is made again.
+type Link struct{ Name, To string }
 
-// boundSockets lists the unix sockets of this network namespace that are bound
+// BoundSockets lists the unix sockets of this network namespace that are bound
 // to a path outside the directories that are covered anyway.
-func boundSockets(skip func(string) bool) []string {
+func BoundSockets(skip func(string) bool) []string {
 	text, err := os.ReadFile("/proc/net/unix")
 	if err != nil {
 		return nil
@@ -75,9 +74,9 @@ func boundSockets(skip func(string) bool) []string {
 	return names
 }
 
-// terminalOf is the device of the first of the files that is a terminal. In the
+// TerminalOf is the device of the first of the files that is a terminal. In the
 // command's /dev it is the console, so that its name can be found.
-func terminalOf(files [3]uintptr) string {
+func TerminalOf(files [3]uintptr) string {
 	for _, f := range files {
 		var st unix.Stat_t
 		if unix.Fstat(int(f), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR {
@@ -93,30 +92,4 @@ func terminalOf(files [3]uintptr) string {
 		}
 	}
 	return ""
-}
-
-// dumpable counts the children that change their credentials while they share
-// our memory: the kernel then forbids access to it, for us as well.
-var dumpable struct {
-	sync.Mutex
-	users int
-	was   int
-}
-
-// keepDumpable remembers whether our memory may be looked at; what it returns
-// sets that again.
-func keepDumpable() func() {
-	d := &dumpable
-	d.Lock()
-	defer d.Unlock()
-	if d.users++; d.users == 1 {
-		d.was, _ = unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
-	}
-	return func() {
-		d.Lock()
-		defer d.Unlock()
-		if d.users--; d.users == 0 {
-			_ = unix.Prctl(unix.PR_SET_DUMPABLE, uintptr(d.was), 0, 0, 0)
-		}
-	}
 }

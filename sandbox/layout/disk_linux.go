@@ -1,4 +1,4 @@
-package direct
+package layout
 
 import (
 	"encoding/binary"
@@ -56,7 +56,7 @@ func addEntry(entries []entry, at string, record []byte) []entry {
 	return append(entries, entry{name, k})
 }
 
-func kindOf(name string) kind {
+func kindOf(name string) fileKind {
 	var st unix.Stat_t
 	_ = unix.Lstat(name, &st)
 	switch st.Mode & unix.S_IFMT {
