@@ -98,8 +98,12 @@ var rooms = []room{
 		why: "it hears of calls and lets them go on; what becomes of them is judged elsewhere",
 	},
 	{
-		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/cgroup", "sandbox/credentials", "sandbox/egress", "sandbox/filter", "sandbox/layout", "sandbox/notify", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/bound", "sandbox/cgroup", "sandbox/credentials", "sandbox/egress", "sandbox/filter", "sandbox/layout", "sandbox/notify", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend",
+	},
+	{
+		dir: "sandbox/bound", rooms: []string{"sandbox", "sandbox/cgroup", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
+		why: "limits are held by the same means whatever confines the command of this host",
 	},
 	{
 		dir: "sandbox/layout", rooms: []string{"sandbox", "sandbox/credentials"}, modules: []string{sysModule}, light: true,

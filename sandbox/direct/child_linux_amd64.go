@@ -11,13 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/bound"
 	"github.com/sbx-run/sbx/sandbox/filter"
 	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/sandbox/spawn"
 )
 
 // job starts the command from a child that confines itself.
-func (s *session) job(rules *ruleset, c sandbox.Command, h *hold, x *explainer) proc.Job {
+func (s *session) job(rules *ruleset, c sandbox.Command, h *bound.Hold, x *explainer) proc.Job {
 	if s.only.thread {
 		return s.threadJob(rules.fd, c)
 	}
@@ -69,9 +70,9 @@ func (s *session) describe(c sandbox.Command) []string {
 }
 
 // childPlan is the table up to what executes the command.
-func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c sandbox.Command, h *hold, x *explainer) *spawn.Plan {
+func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c sandbox.Command, h *bound.Hold, x *explainer) *spawn.Plan {
 	p := spawn.NewPlan()
-	s.bounds.enter(p, h)
+	s.bounds.Enter(p, h)
 	if !s.profile.Supervisor {
 		p.Call("enter new process group", unix.SYS_SETPGID, []uintptr{0, 0})
 	}
@@ -84,7 +85,7 @@ func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c
 	p.Stdio(files)
 	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(s.dir(c))})
 	planLimits(p)
-	s.bounds.set(p, h)
+	s.bounds.Set(p, h)
 	p.CloseOnExec()
 	planNoPrivileges(p)
 	p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})

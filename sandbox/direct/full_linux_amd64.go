@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/bound"
 	"github.com/sbx-run/sbx/sandbox/egress"
 	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/proc"
@@ -28,7 +29,7 @@ type full struct {
 	tier     string
 	abi      int
 	decision decision
-	bounds   bounds
+	bounds   bound.Bounds
 	programs [][]byte
 	host     *layout.Host
 
@@ -51,7 +52,7 @@ func openNamespaces(b *Backend, p sandbox.Profile, tier string) (sandbox.Session
 		return nil, err
 	}
 	s := &full{profile: p, only: b.only, tier: tier, abi: abi, decision: decideFull(abi, p, tier == tierFullNoProc)}
-	s.bounds = s.decision.bound(p.Limits, terms{full: true, root: layout.SubjectOf(p).UID == 0, able: b.only.able})
+	s.bounds = s.decision.bound(p.Limits, bound.Terms{Full: true, Root: layout.SubjectOf(p).UID == 0, Able: b.only.able})
 	s.decision.explained(p, explainGap(p, tier, b.only.thread), carryGap(p, true))
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
 		return nil, err
@@ -112,24 +113,24 @@ func (s *full) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, erro
 
 // company is what goes along with one run.
 type company struct {
-	hold    *hold        // what its limits need
+	hold    *bound.Hold  // what its limits need
 	gate    *egress.Gate // its way to the network, when there is one
 	written *handover
 	explain *explainer // nil: nobody asked
 }
 
 func (s *full) run(ctx context.Context, c sandbox.Command, with *company) (sandbox.Result, error) {
-	h, err := s.bounds.open()
+	h, err := s.bounds.Open()
 	if err != nil {
 		return sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125}, err
 	}
-	defer h.close()
+	defer h.Close()
 	with.hold = h
 	j := proc.Job{
 		Command: c, Dir: dirOf(s.profile, c), Supervisor: s.profile.Supervisor, Init: true,
 		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) { return s.spawn(c, path, files, with) },
 	}
-	s.bounds.apply(&j, h)
+	s.bounds.Apply(&j, h)
 	result, err := proc.Run(ctx, j)
 	closeGate(with.gate, &result)
 	return result, err
@@ -140,11 +141,11 @@ type start struct {
 	command sandbox.Command
 	pipes   *spawn.Pipes
 	files   [3]uintptr
-	hold    *hold      // nil: the plan is only printed
-	temp    *tempShare // nil: nobody looks at the run's file system
-	socket  int        // over which a preview hands out its layer; -1: none
-	explain *explainer // nil: nobody asked
-	names   **uint64   // set by the plan: where the descriptor of the resolver's socket will be
+	hold    *bound.Hold // nil: the plan is only printed
+	temp    *tempShare  // nil: nobody looks at the run's file system
+	socket  int         // over which a preview hands out its layer; -1: none
+	explain *explainer  // nil: nobody asked
+	names   **uint64    // set by the plan: where the descriptor of the resolver's socket will be
 }
 
 // looks is how often the host is looked at again for one run, when what has to
@@ -269,7 +270,7 @@ const cloneFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWPID
 // plan is the table up to what executes pid 1.
 func (s *full) plan(run start, spots []layout.Spot, links []layout.Link) *spawn.Plan {
 	p, pipes := spawn.NewPlan(), run.pipes
-	s.bounds.enter(p, run.hold)
+	s.bounds.Enter(p, run.hold)
 	if !s.profile.Supervisor {
 		p.Call("enter new process group", unix.SYS_SETPGID, []uintptr{0, 0})
 	}
@@ -284,7 +285,7 @@ func (s *full) plan(run start, spots []layout.Spot, links []layout.Link) *spawn.
 
 	m := newMounter(p, spots, s.host.Exact)
 	m.init = s.init
-	m.size, m.share = tempSize(s.bounds.limits), run.temp
+	m.size, m.share = bound.TempSize(s.bounds.Limits), run.temp
 	if s.profile.Preview != nil {
 		m.preview = &layers{Preview: *s.profile.Preview, disk: run.command.Layers, socket: run.socket}
 	}
@@ -302,7 +303,7 @@ func (s *full) plan(run start, spots []layout.Spot, links []layout.Link) *spawn.
 	}
 	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(dirOf(s.profile, run.command))})
 	planLimits(p)
-	s.bounds.set(p, run.hold)
+	s.bounds.Set(p, run.hold)
 	rules := p.NewRef()
 	s.planRules(m, rules)
 	p.CloseOnExec(pipes.Errors, pipes.Lifeline, pipes.Status)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/bound"
 	"github.com/sbx-run/sbx/sandbox/filter"
 	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/proc"
@@ -251,7 +252,7 @@ type session struct {
 	only        variant
 	abi         int
 	decision    decision
-	bounds      bounds
+	bounds      bound.Bounds
 	programs    [][]byte // in the order of decision.filters
 	write, read []layout.Place
 	inside      []string // hidden paths below writable ones, judged when the session was opened
@@ -269,7 +270,7 @@ func openLandlock(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
 	found, stamps := layout.Survey(p, "/dev")
 	s := &session{profile: p, only: b.only, abi: abi, inside: layout.InsideWritable(p, found.Hidden)}
 	s.decision = decide(abi, p, s.inside, layout.LateWritable(p, found.Hidden))
-	s.bounds = s.decision.bound(p.Limits, terms{root: layout.SubjectOf(p).UID == 0, late: !s.spawns(), able: b.only.able})
+	s.bounds = s.decision.bound(p.Limits, bound.Terms{Root: layout.SubjectOf(p).UID == 0, Late: !s.spawns(), TempFix: fixFull, Able: b.only.able})
 	s.decision.explained(p, explainGap(p, tierLandlock, b.only.thread), carryGap(p, false))
 	sayWhy(s.decision.gaps)
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
@@ -399,13 +400,13 @@ func (s *session) run(ctx context.Context, c sandbox.Command, x *explainer) (san
 			return refused, fmt.Errorf("%w: %w", err, sandbox.ErrStart)
 		}
 	}
-	h, err := s.bounds.open()
+	h, err := s.bounds.Open()
 	if err != nil {
 		return refused, err
 	}
-	defer h.close()
+	defer h.Close()
 	j := s.job(r, c, h, x)
-	s.bounds.apply(&j, h)
+	s.bounds.Apply(&j, h)
 	return proc.Run(ctx, j)
 }
 

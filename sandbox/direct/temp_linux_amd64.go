@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sbx-run/sbx/sandbox/bound"
 	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/sandbox/spawn"
 )
@@ -22,7 +23,7 @@ type tempShare struct {
 
 // openTemp makes the socket when somebody has to look; nil otherwise.
 func (s *full) openTemp() (*tempShare, error) {
-	if tempSize(s.bounds.limits) == 0 {
+	if bound.TempSize(s.bounds.Limits) == 0 {
 		return nil, nil
 	}
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
@@ -34,7 +35,7 @@ func (s *full) openTemp() (*tempShare, error) {
 
 // sharesTemp is a share for a plan that is only printed.
 func (s *full) sharesTemp(fd int) *tempShare {
-	if tempSize(s.bounds.limits) == 0 {
+	if bound.TempSize(s.bounds.Limits) == 0 {
 		return nil
 	}
 	return &tempShare{child: fd, ours: fd, root: fd}

@@ -1,4 +1,4 @@
-package direct
+package bound
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"github.com/sbx-run/sbx/sandbox/proc"
 )
 
-// bounds is how the limits of a profile are held in a tier.
-type bounds struct {
-	limits sandbox.Limits
+// Bounds is how the limits of a profile are held in a tier.
+type Bounds struct {
+	Limits sandbox.Limits
 	group  cgroup.Want // what a control group of the run holds
 	// processes is the resource limit that the kernel counts in the user
 	// namespace of the run, see roomy; 0: it would count others too, or not at all.
@@ -25,39 +25,41 @@ type bounds struct {
 	crowd bool
 }
 
-// terms is what the bounds depend on beside the limits.
-type terms struct {
-	full bool // a user and a pid namespace of the run's own
-	root bool // for uid 0 of the host the kernel does not count processes
-	late bool // limits are set when the command has begun to run
-	able func(cgroup.Want) cgroup.Want
+// Terms is what the bounds depend on beside the limits.
+type Terms struct {
+	Full bool // a user and a pid namespace of the run's own
+	Root bool // for uid 0 of the host the kernel does not count processes
+	Late bool // limits are set when the command has begun to run
+	// TempFix is what would give the run file systems of its own, without full.
+	TempFix string
+	Able    func(cgroup.Want) cgroup.Want
 }
 
-// bound chooses the means, and names what they miss.
-func bound(l sandbox.Limits, t terms) (bounds, []sandbox.Gap) {
-	b := bounds{limits: l}
+// Of chooses the means, and names what they miss.
+func Of(l sandbox.Limits, t Terms) (Bounds, []sandbox.Gap) {
+	b := Bounds{Limits: l}
 	if len(l.Asked()) == 0 {
 		return b, nil
 	}
 	want := cgroup.Want{MemoryBytes: l.MemoryBytes, Processes: l.Processes, CPU: l.CPUTime > 0}
-	if t.full && l.Processes > 0 {
+	if t.Full && l.Processes > 0 {
 		want.Processes++ // process 1 is ours
 	}
-	if want != (cgroup.Want{}) && !t.late { // what enters late has left children outside
-		b.group = t.able(want)
+	if want != (cgroup.Want{}) && !t.Late { // what enters late has left children outside
+		b.group = t.Able(want)
 	}
-	if l.Processes > 0 && b.group.Processes == 0 && t.full && !t.root {
+	if l.Processes > 0 && b.group.Processes == 0 && t.Full && !t.Root {
 		b.processes = uint64(1 + roomy(l.Processes))
 	}
-	b.crowd = l.Processes > 0 && b.group.Processes == 0 && !t.full && !t.root && !t.late
+	b.crowd = l.Processes > 0 && b.group.Processes == 0 && !t.Full && !t.Root && !t.Late
 	var gaps []sandbox.Gap
 	able := proc.Measured()
 	for _, c := range l.Asked() {
 		switch {
-		case c == sandbox.LimitTemp && t.full:
+		case c == sandbox.LimitTemp && t.Full:
 		case c == sandbox.LimitTemp:
-			gaps = append(gaps, sandbox.Gap{Control: c, Why: "the temp directory cannot be a file system of its own in this tier", Fix: fixFull})
-		case c == sandbox.LimitFileSize && t.late:
+			gaps = append(gaps, sandbox.Gap{Control: c, Why: "the temp directory cannot be a file system of its own in this tier", Fix: t.TempFix})
+		case c == sandbox.LimitFileSize && t.Late:
 			gaps = append(gaps, sandbox.Gap{Control: c, Why: "it can be set only when the command has begun to run, and may have written", Fix: "the tier full"})
 		case c == sandbox.LimitProcesses && b.group.Processes == 0 && b.processes == 0 && !b.crowd:
 			gaps = append(gaps, sandbox.Gap{
@@ -71,16 +73,17 @@ func bound(l sandbox.Limits, t terms) (bounds, []sandbox.Gap) {
 	if g, missing := b.inexact(t); missing {
 		gaps = append(gaps, g)
 	}
+	b.Limits = l.Without(sandbox.GapControls(gaps)) // what is missing was accepted, or nothing runs
 	return b, gaps
 }
 
 // inexact is the gap of limits that are measured from outside.
-func (b bounds) inexact(t terms) (sandbox.Gap, bool) {
+func (b Bounds) inexact(t Terms) (sandbox.Gap, bool) {
 	var measured, unseen []string
 	miss := func(limit, what string) {
 		measured, unseen = append(measured, limit), append(unseen, what)
 	}
-	l := b.limits
+	l := b.Limits
 	if l.MemoryBytes > 0 && b.group.MemoryBytes == 0 {
 		miss("memory", "memory that no process has open or mapped (System V segments, files on their way through a socket)")
 	}
@@ -98,7 +101,7 @@ func (b bounds) inexact(t terms) (sandbox.Gap, bool) {
 		why = fmt.Sprintf("%s: measured from outside, about every %d ms; not seen are what is taken between two looks, and %s",
 			strings.Join(measured, ", "), proc.SampleEvery/time.Millisecond, strings.Join(unseen, ", "))
 	}
-	if t.late {
+	if t.Late {
 		why = strings.Join(slices.DeleteFunc([]string{why, "limits are set when the command has begun to run"}, func(s string) bool { return s == "" }), "; ")
 	}
 	if why == "" {
@@ -113,42 +116,21 @@ func (b bounds) inexact(t terms) (sandbox.Gap, bool) {
 // come and go is never at the kernel's bound when somebody looks.
 func roomy(limit int) int { return limit + limit/2 + 16 }
 
-// able says what control groups hold here.
-func (v variant) able(w cgroup.Want) cgroup.Want {
-	if v.ungrouped {
-		return cgroup.Want{}
-	}
-	return cgroup.Host{}.Able(w)
-}
-
-// bound adds to a decision what it says of limits.
-func (d *decision) bound(l sandbox.Limits, t terms) bounds {
-	b, gaps := bound(l, t)
-	d.gaps = append(d.gaps, gaps...)
-	for _, c := range sandbox.LimitControls() {
-		if l.Speaks(c) && !hasGap(gaps, c) {
-			d.enforced = append(d.enforced, c)
-		}
-	}
-	b.limits = l.Without(sandbox.GapControls(gaps)) // what is missing was accepted, or nothing runs
-	return b
-}
-
-// hold is what holds one run.
-type hold struct {
+// Hold is what holds one run.
+type Hold struct {
 	group     *cgroup.Group // nil: none
 	processes uint64        // 0: no limit
 }
 
-// open makes what one run needs.
-func (b bounds) open() (*hold, error) {
-	h := &hold{processes: b.processes}
+// Open makes what one run needs.
+func (b Bounds) Open() (*Hold, error) {
+	h := &Hold{processes: b.processes}
 	if b.crowd {
 		n, err := userTasks()
 		if err != nil {
 			return nil, fmt.Errorf("count processes: %w: %w", err, sandbox.ErrStart)
 		}
-		h.processes = uint64(n + roomy(b.limits.Processes))
+		h.processes = uint64(n + roomy(b.Limits.Processes))
 	}
 	var have unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NPROC, &have) == nil {
@@ -164,25 +146,25 @@ func (b bounds) open() (*hold, error) {
 	return h, nil
 }
 
-// close takes the control group away. One that cannot be removed now is found by
+// Close takes the control group away. One that cannot be removed now is found by
 // the next run.
-func (h *hold) close() {
+func (h *Hold) Close() {
 	if h.group != nil {
 		_ = h.group.Close()
 	}
 }
 
-// apply gives the limits to a job.
-func (b bounds) apply(j *proc.Job, h *hold) {
-	j.Limits = b.limits
+// Apply gives the limits to a job.
+func (b Bounds) Apply(j *proc.Job, h *Hold) {
+	j.Limits = b.Limits
 	if h.group != nil {
 		j.Group = held{h.group}
 	}
 }
 
-// tempSize is the size of the file systems in memory that a run has; 0: the
+// TempSize is the size of the file systems in memory that a run has; 0: the
 // kernel's default, half of the memory.
-func tempSize(l sandbox.Limits) int64 {
+func TempSize(l sandbox.Limits) int64 {
 	if l.TempBytes > 0 {
 		return l.TempBytes
 	}

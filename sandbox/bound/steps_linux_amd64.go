@@ -1,4 +1,4 @@
-package direct
+package bound
 
 import (
 	"golang.org/x/sys/unix"
@@ -8,8 +8,8 @@ import (
 	"github.com/sbx-run/sbx/sandbox/spawn"
 )
 
-// enter is the first steps of a run: what it does from then on counts.
-func (b bounds) enter(p *spawn.Plan, h *hold) {
+// Enter is the first steps of a run: what it does from then on counts.
+func (b Bounds) Enter(p *spawn.Plan, h *Hold) {
 	doors := []int{-1} // of a plan that is only printed
 	switch {
 	case b.group == (cgroup.Want{}):
@@ -22,9 +22,9 @@ func (b bounds) enter(p *spawn.Plan, h *hold) {
 	}
 }
 
-// set is the steps that limit each process by itself.
-func (b bounds) set(p *spawn.Plan, h *hold) {
-	for _, r := range proc.ResourceLimits(b.limits) {
+// Set is the steps that limit each process by itself.
+func (b Bounds) Set(p *spawn.Plan, h *Hold) {
+	for _, r := range proc.ResourceLimits(b.Limits) {
 		p.Limit(r.What, r.Resource, r.Soft, r.Hard)
 	}
 	var n uint64
