@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sbx-run/sbx/permit"
 	"github.com/sbx-run/sbx/sandbox"
 )
 
@@ -181,10 +182,14 @@ func wordless(err error) string {
 		path      *PathError
 		request   *RequestError
 		gaps      *sandbox.GapError
+		refused   *permit.RefusedError
+		changed   *ChangedError
 	)
 	switch {
 	case err == nil:
 		return ""
+	case errors.As(err, &refused):
+		return refused.Plain()
 	case errors.As(err, &denied):
 		var rules []string
 		for _, r := range denied.Refusals {
@@ -195,7 +200,7 @@ func wordless(err error) string {
 		return "refused by guard: " + strings.Join(rules, ", ")
 	case errors.As(err, &unparsed):
 		return "refused: the text could not be read as a whole"
-	case errors.As(err, &workspace), errors.As(err, &path), errors.As(err, &request), errors.As(err, &gaps),
+	case errors.As(err, &workspace), errors.As(err, &path), errors.As(err, &request), errors.As(err, &gaps), errors.As(err, &changed),
 		errors.Is(err, sandbox.ErrUnavailable), errors.Is(err, sandbox.ErrUnsupported):
 		return oneLine(err.Error())
 	case errors.Is(err, sandbox.ErrLost):

@@ -58,7 +58,7 @@ var rooms = []room{
 		why: "what looks like a credential is known in one place; whose output it is does not matter",
 	},
 	{
-		dir: "permit", rooms: []string{"shell", "classify"}, light: true,
+		dir: "permit", rooms: []string{"shell", "classify", "config"}, light: true,
 		why: "what is granted depends on the call and on what is remembered; stores of it are at the edge",
 	},
 	{
@@ -167,13 +167,13 @@ var rooms = []room{
 	},
 	{
 		dir:   ".",
-		rooms: []string{"shell", "classify", "guard", "secretsenv", "config", "netrules", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/helper", "sandbox/protect", "changes"},
+		rooms: []string{"shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/helper", "sandbox/protect", "changes"},
 		light: true,
 		why:   "the engine is the flow over the light rooms; system calls and heavy libraries stay behind Backend",
 	},
 	{
 		dir:     "cmd/sbx",
-		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/helper", "sandbox/probes", "sandbox/warm", "hook", "wrappers", "changes"},
+		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/helper", "sandbox/probes", "sandbox/warm", "hook", "wrappers", "changes"},
 		modules: []string{sysModule},
 		light:   true,
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",

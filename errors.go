@@ -47,6 +47,14 @@ func (e *UnparsedError) Error() string {
 	return "the command cannot be read as a whole (" + e.Why + "); correct it, or allow unparsed text (--allow-unparsed, AllowUnparsed)"
 }
 
+// ChangedError: a script that the command runs was written anew while a person
+// was asked about it; nothing ran.
+type ChangedError struct{}
+
+func (e *ChangedError) Error() string {
+	return "a script that the command runs has changed since it was read; look at it again, and run the command anew"
+}
+
 // WorkspaceError: the workspace is not a directory that a command may be
 // confined to; nothing ran.
 type WorkspaceError struct {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sbx-run/sbx/guard"
+	"github.com/sbx-run/sbx/permit"
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/protect"
 	"github.com/sbx-run/sbx/shell"
@@ -32,6 +33,7 @@ type Record struct {
 	Findings   int               `json:"findings"`
 	Violations []violationJSON   `json:"violations,omitempty"`
 	Allowed    []guard.Use       `json:"allowed_by_configuration,omitempty"`
+	Permission *permit.Passage   `json:"permission,omitempty"` // what Options.Gate decided; nil without one
 	Followed   []string          `json:"followed,omitempty"`   // scripts of the workspace that were read too
 	Unread     string            `json:"unread,omitempty"`     // why the text was not read as a whole
 	Removed    []string          `json:"removed_env"`          // names only
@@ -157,8 +159,10 @@ func (j *job) finish(err error) Result {
 func endingOf(err error) (sandbox.Ending, int) {
 	var denied *DeniedError
 	var unparsed *UnparsedError
+	var refused *permit.RefusedError
+	var changed *ChangedError
 	switch {
-	case errors.As(err, &denied), errors.As(err, &unparsed):
+	case errors.As(err, &denied), errors.As(err, &unparsed), errors.As(err, &refused), errors.As(err, &changed):
 		return sandbox.Refused, 126
 	case errors.Is(err, sandbox.ErrLost):
 		return sandbox.Lost, 125

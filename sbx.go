@@ -16,6 +16,7 @@ import (
 
 	"github.com/sbx-run/sbx/guard"
 	"github.com/sbx-run/sbx/netrules"
+	"github.com/sbx-run/sbx/permit"
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/secretsenv"
 	"github.com/sbx-run/sbx/shell"
@@ -83,6 +84,10 @@ type Options struct {
 	// PreviewKept is how long previews are kept for later; 0: PreviewKept.
 	PreviewKept time.Duration
 
+	// Gate decides which commands may run, and has people asked: see package
+	// permit. nil: what guard does not refuse runs.
+	Gate *permit.Gate
+
 	// Supervisor says that this process exists for one run only: see
 	// sandbox.Profile. An embedding program leaves it false.
 	Supervisor bool
@@ -101,6 +106,12 @@ type Request struct {
 	Env []string
 	// Keep lists variables of the caller's environment that stay, by name.
 	Keep []string
+
+	// Caller is who wants the command, and Authorize asks a person about it, both
+	// for Options.Gate. nil: nobody can be asked. What is done in one run of an
+	// agent shares a context of permit.Begin.
+	Caller    permit.Caller
+	Authorize Authorize
 
 	// Preview keeps the workspace as it is; nil: the command changes it.
 	Preview *Preview
@@ -207,9 +218,10 @@ func (e *Engine) Run(ctx context.Context, req Request) (Result, error) {
 	return result, err
 }
 
-// Plan says what Run would do, and runs nothing. It refuses what Run refuses.
+// Plan says what Run would do, and runs nothing. It refuses what Run refuses, and
+// asks nobody.
 func (e *Engine) Plan(ctx context.Context, req Request) (Plan, error) {
-	job, err := e.prepare(ctx, req)
+	job, err := e.prepare(ctx, req, e.foresee)
 	defer job.close()
 	plan := Plan{Record: job.result.Record}
 	if err == nil {
@@ -225,14 +237,15 @@ func (e *Engine) prepareAudited(ctx context.Context, req Request) (*job, error) 
 	if err != nil {
 		return &job{engine: e, result: newResult(e.options)}, err
 	}
-	j, err := e.prepare(ctx, req)
+	j, err := e.prepare(ctx, req, e.pass)
 	j.audit = audit
 	return j, err
 }
 
 // prepare is the way from a request to a command that is ready to start. The
-// workspace comes first: what a relative path means depends on it.
-func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
+// workspace comes first: what a relative path means depends on it. Whether the
+// command may run is decided before anything is made for it.
+func (e *Engine) prepare(ctx context.Context, req Request, may mayRun) (*job, error) {
 	j := &job{engine: e, result: newResult(e.options)}
 	if req.Argv == nil && req.Text == "" || len(req.Argv) > 0 && req.Text != "" || req.Argv != nil && len(req.Argv) == 0 {
 		return j, &RequestError{Why: "no command: give either a text or a program"}
@@ -264,6 +277,14 @@ func (e *Engine) prepare(ctx context.Context, req Request) (*job, error) {
 	}
 	if why := report.Unread(); why != "" && !e.options.AllowUnparsed {
 		return j, &UnparsedError{Why: why}
+	}
+	if e.options.Gate != nil {
+		if j.result.Permission, err = may(ctx, req, report); err != nil {
+			return j, err
+		}
+		if !report.standsStill(workspace, handed) {
+			return j, &ChangedError{}
+		}
 	}
 
 	net := e.networkFor(j.result.Tags)

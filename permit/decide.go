@@ -36,6 +36,9 @@ type Context struct {
 	// texts are those of Grant.
 	Always, InSession, InRun []string
 
+	// Where an answer could be kept: one that would be forgotten is not offered.
+	KeepsAlways, KeepsSession, KeepsRun bool
+
 	Policy Opinion // what the policies say of this call
 }
 
@@ -45,6 +48,8 @@ type Answer struct {
 	Reason  string // one sentence, of Refuse
 	Why     Why    // which rule of the gate decided
 	Prompt  *Prompt
+	// Otherwise is what a person would be asked, for a Refuse because nobody can be.
+	Otherwise *Prompt
 
 	covered bool // without the policy the call would have run
 }
@@ -85,7 +90,7 @@ func Decide(c Call, ctx Context) Answer {
 		why = ByPolicy
 	}
 	if !ctx.Attended {
-		return Answer{Verdict: Refuse, Why: nobodyOr(why), Reason: nobody(c, ctx, risks, asks)}
+		return Answer{Verdict: Refuse, Why: nobodyOr(why), Reason: nobody(c, ctx, risks, asks), Otherwise: prompt(c, ctx, risks, asks), covered: covered}
 	}
 	return Answer{Verdict: Ask, Why: why, Prompt: prompt(c, ctx, risks, asks), covered: covered}
 }

@@ -1,5 +1,12 @@
 package permit
 
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
 // Decision is a person's answer to a prompt. The zero value refuses.
 type Decision uint8
 
@@ -58,14 +65,7 @@ func (a Answer) Remember(d Decision) Memory {
 	if a.Prompt == nil || !a.Prompt.Offered(d) {
 		return Memory{}
 	}
-	var grants []Grant
-	any := d == SessionAny
-	if a.Prompt.ByPolicy {
-		grants = append(grants, Grant{Tool: policyQuestion(a.Prompt.Tool), Any: any, Risks: riskSet(a.Prompt.Risks, any)})
-	}
-	if !a.Prompt.ByPolicy || !a.covered {
-		grants = append(grants, Grant{Tool: a.Prompt.Tool, Any: any, Risks: riskSet(a.Prompt.Risks, any)})
-	}
+	grants := a.grants(*a.Prompt, d == SessionAny)
 	switch d {
 	case ThisRun:
 		return Memory{Run: grants}
@@ -77,6 +77,21 @@ func (a Answer) Remember(d Decision) Memory {
 	return Memory{}
 }
 
+// grants are what consent to a prompt amounts to.
+func (a Answer) grants(p Prompt, any bool) []Grant {
+	if !rememberable(p.Tool, p.Risks) {
+		return nil
+	}
+	var grants []Grant
+	if p.ByPolicy {
+		grants = append(grants, Grant{Tool: policyQuestion(p.Tool), Any: any, Risks: riskSet(p.Risks, any)})
+	}
+	if !p.ByPolicy || !a.covered {
+		grants = append(grants, Grant{Tool: p.Tool, Any: any, Risks: riskSet(p.Risks, any)})
+	}
+	return grants
+}
+
 func riskSet(risks []string, any bool) []string {
 	if any {
 		return nil
@@ -84,6 +99,20 @@ func riskSet(risks []string, any bool) []string {
 	return set(risks)
 }
 
+// rememberable says whether a grant of these risks would read as what it is. The
+// names of tools and of the risks that they declare may come from anybody: a tool
+// called "*" or "bash:any" must not be granted as what that means.
+func rememberable(tool string, risks []string) bool {
+	plain := func(word string) bool {
+		return word != "" && utf8.ValidString(word) && !strings.ContainsAny(word, ":+*") &&
+			!strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsPrint(r) || unicode.IsSpace(r) })
+	}
+	return plain(tool) && !strings.HasPrefix(tool, questionPrefix) &&
+		!slices.ContainsFunc(risks, func(r string) bool { return !plain(r) || r == anyRisk || r == noRisk })
+}
+
+const questionPrefix = "policy_ask__"
+
 // policyQuestion is the name under which answers to policies are remembered. A
 // colon would split the grant.
-func policyQuestion(tool string) string { return "policy_ask__" + tool }
+func policyQuestion(tool string) string { return questionPrefix + tool }

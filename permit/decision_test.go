@@ -29,7 +29,7 @@ type attended struct {
 // try runs one call through the gate, answering every question with d.
 func (a *attended) try(c Call, tainted bool, policy Opinion, session string, d Decision) Verdict {
 	answer := Decide(c, Context{
-		Session: session, Attended: true, Tainted: tainted, Policy: policy, Always: a.always, InSession: a.session, InRun: a.run,
+		Session: session, Attended: true, KeepsAlways: true, KeepsSession: true, KeepsRun: true, Tainted: tainted, Policy: policy, Always: a.always, InSession: a.session, InRun: a.run,
 	})
 	if answer.Verdict != Ask {
 		return answer.Verdict
@@ -106,6 +106,11 @@ func TestWhatADecisionCovers(t *testing.T) {
 func TestOptionsMeanSomething(t *testing.T) {
 	offered := func(ctx Context) []string {
 		ctx.Attended, ctx.Policy = true, NoObjection
+		if !ctx.KeepsAlways { // all or none of them
+			ctx.KeepsAlways, ctx.KeepsSession, ctx.KeepsRun = true, true, true
+		} else {
+			ctx.KeepsAlways = false
+		}
 		var ids []string
 		for _, o := range Decide(Read("rm x", home), ctx).Prompt.Options {
 			ids = append(ids, o.Decision.String())
@@ -119,6 +124,8 @@ func TestOptionsMeanSomething(t *testing.T) {
 		{Context{Session: "s"}, []string{"once", "session", "session_any", "always", "deny"}},
 		{Context{}, []string{"once", "always", "deny"}},
 		{Context{Session: "s", Tainted: true}, []string{"once", "this_run", "deny"}},
+		{Context{Session: "s", KeepsAlways: true}, []string{"once", "deny"}}, // nothing is kept
+		{Context{Session: "s", Tainted: true, KeepsAlways: true}, []string{"once", "deny"}},
 	} {
 		if got := offered(c.ctx); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %q", c.ctx, got)

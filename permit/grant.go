@@ -118,6 +118,14 @@ func Merge(grants []string, g Grant) []string {
 	return append(kept, g.String())
 }
 
+// MergeAll is Merge for several grants.
+func MergeAll(grants []string, more []Grant) []string {
+	for _, g := range more {
+		grants = Merge(grants, g)
+	}
+	return grants
+}
+
 // Clear takes grants away: all forms of a bare tool, or the one text that is
 // given. It returns what is left and what was taken.
 func Clear(grants []string, what string) (left, taken []string) {

@@ -16,6 +16,7 @@ type Prompt struct {
 	Subject  string   // the command, or the arguments as JSON
 	Risks    []string // as in a grant
 	Labels   []string // the same for people
+	Missing  []string // of Risks: what no grant of the tool names
 	Scope    string   // what an answer for longer than once will cover
 	Taint    string   // only in a tainted run
 	Policy   string   // a policy's reason
@@ -33,18 +34,22 @@ type Option struct {
 func prompt(c Call, ctx Context, risks []string, policy bool) *Prompt {
 	p := &Prompt{
 		Tool: c.Tool, Question: "Allow me to run the `" + c.Tool + "` tool?", Subject: c.Subject(),
-		Risks: set(risks), ByPolicy: policy, Options: options(c.Tool, ctx),
+		Risks: set(risks), ByPolicy: policy, Options: options(c.Tool, risks, ctx),
 	}
 	for _, r := range p.Risks {
 		p.Labels = append(p.Labels, labels([]string{r}, Label))
 	}
+	p.Missing = missing(p.Tool, p.Risks, ctx)
 	if len(p.Risks) == 0 {
 		p.Scope = "An answer for longer than once covers calls of this tool that flag no risk; anything else asks again."
 	} else {
 		p.Scope = "An answer for longer than once covers calls of this tool that flag nothing but: " + strings.Join(p.Labels, ", ") + ". Anything else asks again."
 	}
 	if ctx.Tainted {
-		p.Taint = "Content from outside has entered this run, so that earlier answers do not count; \"this run\" allows calls of this shape until it ends."
+		p.Taint = "Content from outside has entered this run, so that earlier answers do not count."
+		if ctx.KeepsRun {
+			p.Taint += " \"This run\" allows calls of this shape until it ends."
+		}
 	}
 	if policy {
 		p.Policy = ctx.Policy.reason()
@@ -52,17 +57,32 @@ func prompt(c Call, ctx Context, risks []string, policy bool) *Prompt {
 	return p
 }
 
+// missing lists the risks that were never granted to a tool, in whatever list.
+func missing(tool string, risks []string, ctx Context) []string {
+	var left []string
+	for _, r := range risks {
+		if !slices.ContainsFunc([][]string{ctx.Always, ctx.InSession, ctx.InRun}, func(grants []string) bool { return Covers(grants, tool, []string{r}) }) {
+			left = append(left, r)
+		}
+	}
+	return left
+}
+
 // options lists the answers that mean something here.
-func options(tool string, ctx Context) []Option {
+func options(tool string, risks []string, ctx Context) []Option {
 	list := []Option{{Decision: Once, Label: "this call only"}}
-	if ctx.Tainted {
+	if !rememberable(tool, risks) {
+		ctx.KeepsRun, ctx.KeepsSession, ctx.KeepsAlways = false, false, false
+	}
+	if ctx.Tainted && ctx.KeepsRun {
 		list = append(list, Option{Decision: ThisRun, Label: "such calls, until this run ends", Recommended: true})
-	} else if ctx.Session != "" {
+	}
+	if !ctx.Tainted && ctx.KeepsSession && ctx.Session != "" {
 		list = append(list,
 			Option{Decision: Session, Label: "such calls, in this session"},
 			Option{Decision: SessionAny, Label: "every call of " + tool + ", in this session"})
 	}
-	if !ctx.Tainted {
+	if !ctx.Tainted && ctx.KeepsAlways {
 		list = append(list, Option{Decision: Always, Label: "such calls, from now on"})
 	}
 	return append(list, Option{Decision: Deny, Label: "no"})

@@ -27,14 +27,18 @@ func NobodyAsked(reason string) string {
 
 // NobodyAnswered: the prompt was open for that long.
 func NobodyAnswered(after time.Duration) string {
-	text := strconv.Itoa(int(after.Round(time.Minute)/time.Minute)) + " minutes"
+	return "Error: nobody answered in time (" + minutes(after) + "): silence is neither consent nor refusal." + notByTyping
+}
+
+func minutes(d time.Duration) string {
+	text := strconv.Itoa(int(d.Round(time.Minute)/time.Minute)) + " minutes"
 	switch {
-	case after < time.Minute:
-		text = strconv.Itoa(int(after/time.Second)) + " seconds"
+	case d < time.Minute:
+		text = strconv.Itoa(int(d/time.Second)) + " seconds"
 	case text == "1 minutes":
 		text = "1 minute"
 	}
-	return "Error: nobody answered in time (" + text + "): silence is neither consent nor refusal." + notByTyping
+	return text
 }
 
 // Parked: the call waits for a person.
@@ -46,4 +50,73 @@ func Parked(id, prefix string) string {
 // PolicyDenied: a policy said no; nobody can answer otherwise.
 func PolicyDenied(reason string) string {
 	return "Error: denied by a policy: " + reason + ". No answer and no grant changes that; its owner can."
+}
+
+// Refusal is who or what refused a call.
+type Refusal uint8
+
+// The refusals.
+const (
+	RefusedByPolicy  Refusal = iota // a policy said no
+	RefusedByPerson                 // a person said no
+	RefusedUnasked                  // nothing covers it, and nobody could be asked
+	RefusedBySilence                // nobody answered in time
+	RefusedParked                   // it waits for a person
+)
+
+// RefusedError: the gate did not let a call through; nothing ran.
+type RefusedError struct {
+	Kind   Refusal
+	Reason string        // for people; may hold words of the call
+	After  time.Duration // how long the question was open, of RefusedBySilence
+	ID     string        // of RefusedParked
+}
+
+// Error says it to a person.
+func (e *RefusedError) Error() string {
+	switch e.Kind {
+	case RefusedByPerson:
+		if e.Reason != "" {
+			return "not permitted: a person refused it (" + e.Reason + ")"
+		}
+		return "not permitted: a person refused it"
+	case RefusedUnasked:
+		return "not permitted: " + e.Reason
+	case RefusedBySilence:
+		return "not permitted: nobody answered within " + minutes(e.After)
+	case RefusedParked:
+		return "not permitted yet: it waits for a person as number " + e.ID + " (" + e.Reason + ")"
+	}
+	return "not permitted by a policy: " + e.Reason
+}
+
+// Plain is the error without words of the call.
+func (e *RefusedError) Plain() string {
+	switch e.Kind {
+	case RefusedByPerson:
+		return "not permitted: a person refused it"
+	case RefusedUnasked:
+		return "not permitted: nothing that was granted covers it, and nobody could be asked"
+	case RefusedParked:
+		return "not permitted yet: it waits for a person as number " + e.ID
+	case RefusedByPolicy:
+		return "not permitted by a policy"
+	}
+	return e.Error()
+}
+
+// ForModel says it to a model. program is what a person would type to approve a
+// parked call, e.g. "sbx".
+func (e *RefusedError) ForModel(program string) string {
+	switch e.Kind {
+	case RefusedByPerson:
+		return Denied(e.Reason)
+	case RefusedUnasked:
+		return NobodyAsked(e.Reason)
+	case RefusedBySilence:
+		return NobodyAnswered(e.After)
+	case RefusedParked:
+		return Parked(e.ID, program)
+	}
+	return PolicyDenied(e.Reason)
 }

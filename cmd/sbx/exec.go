@@ -10,6 +10,7 @@ import (
 
 	"github.com/sbx-run/sbx"
 	"github.com/sbx-run/sbx/config"
+	"github.com/sbx-run/sbx/permit"
 	"github.com/sbx-run/sbx/sandbox"
 )
 
@@ -338,8 +339,12 @@ func (s *streams) report(err error) {
 		path      *sbx.PathError
 		gaps      *sandbox.GapError
 		preview   *sbx.PreviewError
+		refused   *permit.RefusedError
+		changed   *sbx.ChangedError
 	)
 	switch {
+	case errors.As(err, &refused):
+		s.notPermitted(refused)
 	case errors.As(err, &preview):
 		s.say("refused", preview.Error())
 		s.say("hint", preview.Instead)
@@ -354,7 +359,7 @@ func (s *streams) report(err error) {
 				s.say("hint", v.Instead)
 			}
 		}
-	case errors.As(err, &unparsed), errors.As(err, &workspace), errors.As(err, &path):
+	case errors.As(err, &unparsed), errors.As(err, &workspace), errors.As(err, &path), errors.As(err, &changed):
 		s.say("refused", err.Error())
 	case errors.As(err, &gaps):
 		s.say("refused", err.Error())

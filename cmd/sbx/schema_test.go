@@ -230,6 +230,8 @@ var auditTexts = []string{
 	"denials.operation", "denials.path", "denials.to", "denials.host", "denials.call", "denials.layer", "denials.rule", "denials.allow",
 	"hosts.host", "network_error", "changes.roots",
 	"trust.findings.path", "trust.findings.to", "trust.findings.kind", "trust.findings.change", "trust.findings.why", "trust.scan_incomplete",
+	"permission.verdict", "permission.why", "permission.decision", "permission.granted", "permission.approval", "permission.agent", // words of permit, and names
+	"permission.by", "permission.unsaved", // who answered, and what is wrong with the store of grants
 	"allowed_by_configuration.rule", "allowed_by_configuration.path", "allowed_by_configuration.argv", "allowed_by_configuration.reason", // of the owner
 }
 
