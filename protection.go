@@ -16,7 +16,7 @@ func (j *job) protect(p *sandbox.Profile) error {
 	o := &j.engine.options
 	look := *p
 	look.Write = append(slices.Clone(p.Write), j.preview.homes...)
-	watch, err := protect.Find(look, protect.Options{Protect: o.Protect, Unprotect: o.Unprotect, Strict: o.ProtectStrict})
+	watch, err := protect.Find(look, protect.Options{Protect: o.Protect, Unprotect: o.Unprotect, Strict: o.ProtectStrict, Memory: &j.engine.seen})
 	var name *protect.NameError
 	if errors.As(err, &name) {
 		return &PathError{Option: name.Option, Path: name.Path, Why: name.Why}

@@ -18,6 +18,7 @@ import (
 	"github.com/sbx-run/sbx/netrules"
 	"github.com/sbx-run/sbx/permit"
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/protect"
 	"github.com/sbx-run/sbx/secretsenv"
 	"github.com/sbx-run/sbx/shell"
 )
@@ -138,6 +139,7 @@ type Engine struct {
 	usual    func() clean   // for commands that ask for no variable by name
 	rules    netrules.Policy
 	sessions sessions
+	seen     protect.Memory
 }
 
 // New makes an engine. An unknown backend is an error; nothing is started.

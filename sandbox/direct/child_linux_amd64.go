@@ -43,7 +43,7 @@ func (s *session) job(rules *ruleset, c sandbox.Command, h *bound.Hold, x *expla
 			if err != nil {
 				return proc.Spawned{}, stepError(err)
 			}
-			return proc.Spawned{PID: pid}, x.started(s.profile, pid, false, s.rulebook(rules))
+			return proc.Spawned{PID: pid}, x.started(s.profile, pid, false, func() rulebook { return s.rulebook(rules) })
 		},
 	}
 }

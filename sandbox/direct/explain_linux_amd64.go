@@ -198,11 +198,11 @@ func (x *explainer) plan(p *spawn.Plan) {
 
 // started takes over what the child sent, and begins to answer. A child that
 // nobody would answer is ended.
-func (x *explainer) started(p sandbox.Profile, pid int, rooted bool, b rulebook) error {
+func (x *explainer) started(p sandbox.Profile, pid int, rooted bool, book func() rulebook) error {
 	if x == nil {
 		return nil
 	}
-	err := x.begin(p, rooted, b)
+	err := x.begin(p, rooted, book())
 	if err != nil {
 		_ = unix.Kill(pid, unix.SIGKILL)
 		for {

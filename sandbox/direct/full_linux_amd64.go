@@ -218,7 +218,7 @@ func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, wit
 		temp.close()
 		return proc.Spawned{}, err
 	}
-	if err := with.explain.started(s.profile, pid, true, layoutRules{spots, frozenOf(s.profile)}); err != nil {
+	if err := with.explain.started(s.profile, pid, true, func() rulebook { return layoutRules{spots, frozenOf(s.profile)} }); err != nil {
 		way.Kill()
 		pipes.Close()
 		temp.close()

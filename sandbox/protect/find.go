@@ -40,10 +40,18 @@ type finder struct {
 	items     map[string]*item
 	gitDirs   map[string]bool
 	err       error
+	start     clock          // of this search
+	memory    *Memory        // may be nil
+	tops      map[string]top // of roots
+	// user is what the user's own configurations say, which no command can write.
+	user map[string][]setting
 }
 
 func newFinder(roots, unprotect []string) *finder {
-	return &finder{roots: roots, unprotect: unprotect, items: map[string]*item{}, gitDirs: map[string]bool{}}
+	return &finder{
+		roots: roots, unprotect: unprotect, items: map[string]*item{}, gitDirs: map[string]bool{},
+		tops: map[string]top{}, user: map[string][]setting{},
+	}
 }
 
 // inRoots says whether a path lies strictly below a writable directory.

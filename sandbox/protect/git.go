@@ -18,24 +18,27 @@ func gitSubject() subject {
 
 // repository looks at the repository whose files lie in top, and at top itself
 // where that is a git directory.
-func (f *finder) repository(top string) {
-	f.protectLinks(top, ".git")
-	dot, p := follow(top, ".git", nil)
-	switch {
-	case p.dir():
-		f.gitDir(dot, top)
-	case p.regular():
-		f.gitFile(dot, top)
+func (f *finder) repository(top string, t top) {
+	if t.git {
+		f.protectLinks(top, ".git")
+		dot, p := follow(top, ".git", nil)
+		switch {
+		case p.dir():
+			f.gitDir(dot, top)
+		case p.regular():
+			f.gitFile(dot, top)
+		}
 	}
-	if isGitDir(top) {
+	if t.head && isGitDir(top) {
 		f.gitDir(top, "")
 	}
 	// The user's own configuration may name hooks that lie in each repository.
 	for _, file := range f.userConfigs() {
-		f.config(file, "", top, 0)
+		f.heed(f.userSays(file), file, "", top, 0)
 	}
 }
 
+// userConfigs lists where git looks for what holds for all repositories.
 func (f *finder) userConfigs() []string {
 	files := []string{"/etc/gitconfig"}
 	if f.home != "" {
@@ -152,26 +155,31 @@ func (f *finder) config(file, dir, top string, depth int) (worktree string) {
 	if depth > maxIncludes {
 		return ""
 	}
-	text := f.read(file)
+	return f.heed(f.says(file, lookAt(file)), file, dir, top, depth)
+}
+
+// heed looks where the settings of a file lead.
+func (f *finder) heed(list []setting, file, dir, top string, depth int) (worktree string) {
 	var hooks []string
-	settings(text, func(key, value string) {
+	for _, said := range list {
+		value := said.value
 		if rest, ok := strings.CutPrefix(value, "~/"); ok && f.home != "" {
 			value = filepath.Join(f.home, rest)
 		}
 		switch {
 		case value == "" || strings.HasPrefix(value, "~"):
-		case key == "core.hookspath":
+		case said.key == "core.hookspath":
 			hooks = append(hooks, value)
-		case key == "core.worktree" && dir != "":
+		case said.key == "core.worktree" && dir != "":
 			if real, p := f.path(dir, value); p.dir() {
 				worktree = real
 			}
-		case key == "include.path" || key == "includeif.path":
+		case said.key == "include.path" || said.key == "includeif.path":
 			if real, p := f.look(filepath.Dir(file), value, gitSubject()); p.regular() {
 				f.config(real, dir, top, depth+1)
 			}
 		}
-	})
+	}
 	if worktree != "" {
 		top = worktree
 		if dot, p := follow(top, ".git", nil); p.regular() {
@@ -234,6 +242,57 @@ func (f *finder) worktrees(dir string) {
 		}
 		f.gitDirs[at] = true
 	}
+}
+
+// setting is a variable of a configuration, its name as settings gives it.
+type setting struct{ key, value string }
+
+// says lists the settings of a file that lead further. p is the file as it was a
+// moment ago. What a command can write is read each time: a program that has a
+// file in its memory changes it without a new time.
+func (f *finder) says(file string, p stamp) []setting {
+	if !p.regular() {
+		return nil
+	}
+	if f.inRoots(file) {
+		return leading(f.read(file))
+	}
+	if have, ok := f.memory.recall(file, p, f.start); ok {
+		return have.says
+	}
+	list := leading(f.read(file))
+	f.memory.keep(file, p, f.start, memo{says: list})
+	return list
+}
+
+// userSays is says for one of the user's own configurations, which may be a link:
+// home directories are kept in repositories. One that no command can write is
+// looked at once for both searches of a run.
+func (f *finder) userSays(file string) []setting {
+	if have, ok := f.user[file]; ok {
+		return have
+	}
+	real, p := file, lookAt(file)
+	if p.link() {
+		real, p = f.look(filepath.Dir(file), filepath.Base(file), gitSubject())
+	}
+	list := f.says(real, p)
+	if real == file && !f.inRoots(file) {
+		f.user[file] = list
+	}
+	return list
+}
+
+// leading gives the settings of a text that say where to look next.
+func leading(text string) []setting {
+	var list []setting
+	settings(text, func(key, value string) {
+		switch key {
+		case "core.hookspath", "core.worktree", "include.path", "includeif.path":
+			list = append(list, setting{key, value})
+		}
+	})
+	return list
 }
 
 // settings calls each with the variables of a configuration of git, their names

@@ -9,10 +9,10 @@
 package protect
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +27,8 @@ type Options struct {
 	Protect   []string // further files and directories
 	Unprotect []string // taken out of the list, with all below
 	Strict    bool     // take back what appears
+	// Memory spares reading what earlier searches have read; nil: nothing is kept.
+	Memory *Memory
 }
 
 // Limit is how long the search for what appeared may take.
@@ -78,6 +80,7 @@ func Find(p sandbox.Profile, o Options) (*Watch, error) {
 		}
 	}
 	w.before = newFinder(roots, free)
+	w.before.start, w.before.memory = w.start, cmp.Or(o.Memory, new(Memory))
 	w.before.home = p.Home
 	if p.Identity != nil {
 		w.before.home = p.Identity.Home
@@ -101,46 +104,20 @@ func (w *Watch) search(f *finder) error {
 			return &NameError{"protect", given, "nothing would stay writable: use --read-only, or name what is in it"}
 		}
 	}
-	if path := itself(); path != "" {
+	if path := itself(); path != "" && f.inRoots(path) {
 		f.look(filepath.Dir(path), filepath.Base(path), subject{kind: sandbox.TrustSettings, guard: true, why: whyItself})
 	}
 	for _, root := range f.roots {
-		there := topNames(root)
-		for _, n := range names() {
-			first, _, _ := strings.Cut(n.path, "/")
-			if there != nil && !there[strings.ToLower(first)] {
-				continue
-			}
+		t := f.top(root)
+		for _, n := range t.names {
 			f.look(root, filepath.FromSlash(n.path), subject{kind: n.kind, guard: n.guard, why: n.why})
 		}
-		f.repository(root)
+		f.repository(root, t)
 	}
 	if f.err != nil {
 		return fmt.Errorf("look for protected files: %w", f.err)
 	}
 	return nil
-}
-
-// manyNames is how many a directory may have to be listed: to look for each fixed
-// name takes as long.
-const manyNames = 512
-
-// topNames are the names in a directory, in small letters, because some file
-// systems do not tell them apart; nil when there are too many, or when it cannot be
-// listed. On systems whose rules for names go further there are always too many.
-func topNames(dir string) map[string]bool {
-	if runtime.GOOS != "linux" {
-		return nil
-	}
-	list, err := entries(dir, manyNames)
-	if err != nil || len(list) == manyNames {
-		return nil
-	}
-	there := make(map[string]bool, len(list))
-	for _, name := range list {
-		there[strings.ToLower(name)] = true
-	}
-	return there
 }
 
 // itself is the program that confines: a command that could replace it would not
@@ -220,7 +197,7 @@ func (w *Watch) Report(limit time.Duration) *sandbox.Trust {
 	r := &report{watch: w, seen: map[string]bool{}}
 	r.shared()
 	after := newFinder(w.before.roots, w.before.unprotect)
-	after.home = w.before.home
+	after.home, after.start, after.memory, after.user = w.before.home, now(), w.before.memory, w.before.user
 	if err := w.search(after); err != nil {
 		r.trust.Incomplete = err.Error()
 	}

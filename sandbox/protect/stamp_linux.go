@@ -61,10 +61,30 @@ const slack = 50 * time.Millisecond
 
 // steady says that the clock was not set back since: the times of files tell then
 // what is newer.
-func (c clock) steady() bool {
-	later := now()
+func (c clock) steady() bool { return c.steadyUntil(now()) }
+
+func (c clock) steadyUntil(later clock) bool {
 	passed := later.exact.Sub(c.exact) // monotonic
 	return c.trusty && later.trusty && time.Duration(later.files-c.files) > passed-slack
+}
+
+// calm says that nothing changed shortly before a moment, see the constant.
+func (p stamp) calm(c clock) bool {
+	return p.exists && c.trusty && p.ctime < c.files-int64(calm)
+}
+
+// tellsChanges says that a path lies on a file system that gives whatever changes
+// a new time of change, from the clock of this host.
+func tellsChanges(path string) bool {
+	var fs unix.Statfs_t
+	if unix.Statfs(path, &fs) != nil {
+		return false
+	}
+	switch int64(fs.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC:
+		return true // EXT4 stands for ext2 and ext3 too
+	}
+	return false
 }
 
 // since says that a file changed at or after the moment.

@@ -40,6 +40,13 @@ func (p stamp) same(q stamp) bool {
 	return p == q
 }
 
+// Times of change that programs cannot set are not known here, so nothing is
+// remembered.
+
+func (c clock) steadyUntil(clock) bool { return false }
+func (p stamp) calm(clock) bool        { return false }
+func tellsChanges(string) bool         { return false }
+
 func changedSince(dir string, c clock) bool { return lookAt(dir).mtime >= c.exact.UnixNano() }
 
 // scan needs times of change that programs cannot set.
