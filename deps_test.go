@@ -78,6 +78,10 @@ var rooms = []room{
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
 	{
+		dir: "sandbox/command", rooms: []string{"sandbox", "sandbox/proc"}, light: true,
+		why: "a backend knows the contract, not the engine, and no other backend",
+	},
+	{
 		dir: "sandbox/egress", rooms: []string{"sandbox", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
 		why: "it starts the proxy and speaks with it; what the proxy allows is decided there",
 	},
@@ -173,7 +177,7 @@ var rooms = []room{
 	},
 	{
 		dir:     "cmd/sbx",
-		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/helper", "sandbox/probes", "sandbox/warm", "hook", "wrappers", "changes"},
+		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/command", "sandbox/helper", "sandbox/probes", "sandbox/warm", "hook", "wrappers", "changes"},
 		modules: []string{sysModule},
 		light:   true,
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",

@@ -41,6 +41,7 @@ type Config struct {
 	Limits    Limits         `json:"limits,omitzero"`    // sbx.limits
 	Container Container      `json:"container,omitzero"` // sbx.container
 	Helpers   []Helper       `json:"helpers,omitempty"`  // sbx.helpers
+	Wrappers  []Wrapper      `json:"wrappers,omitempty"` // sbx.wrappers
 	// Absolute paths; Load has put the home directory in place of "~".
 	AllowWrite []string `json:"allow_write,omitempty"`
 	AllowRead  []string `json:"allow_read,omitempty"`

@@ -57,7 +57,7 @@ func (d *decoder) secrets(c *Config, value any) {
 
 var sbxKeys = []string{
 	"backend", "explain_denials", "accept_gaps", "require", "network", "allow_tags", "proxy", "timeout", "allow_write", "allow_read", "hide", "guard", "audit",
-	"protect", "unprotect", "protect_strict", "read_only", "temp", "limits", "preview", "container", "helpers",
+	"protect", "unprotect", "protect_strict", "read_only", "temp", "limits", "preview", "container", "helpers", "wrappers",
 }
 
 func (d *decoder) sbx(c *Config, value any) {
@@ -100,6 +100,8 @@ func (d *decoder) sbx(c *Config, value any) {
 			c.Container = d.container(value)
 		case "helpers":
 			c.Helpers = d.helpers(value)
+		case "wrappers":
+			c.Wrappers = d.wrappers(value)
 		case "audit":
 			c.Audit = d.file(full, value)
 		case "protect":

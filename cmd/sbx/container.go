@@ -8,6 +8,7 @@ import (
 	"github.com/sbx-run/sbx"
 	"github.com/sbx-run/sbx/config"
 	"github.com/sbx-run/sbx/sandbox"
+	wrapped "github.com/sbx-run/sbx/sandbox/command"
 	"github.com/sbx-run/sbx/sandbox/helper"
 )
 
@@ -36,7 +37,7 @@ func (c *execCall) container(o *sbx.Options, file config.Config, over config.Ove
 		}
 		o.Container.CPUs = n
 	}
-	known, err := registry(file.Helpers, o.Backend)
+	known, err := registry(file, o.Backend)
 	if err != nil {
 		return err
 	}
@@ -65,9 +66,17 @@ func (c *execCall) chooseEngine(o *sbx.Options, runtime string) error {
 func inContainers(backend string) bool { return slices.Contains(engines[:], backend) }
 
 // registry lists the backends of this build, those that the configuration names
-// helpers for, and the one that is asked for if a helper for it is installed.
-func registry(helpers []config.Helper, wanted string) (*sandbox.Registry, error) {
-	r := sbx.Backends()
+// helpers for, and the one that is asked for if it is a wrapper or a helper for it
+// is installed.
+func registry(file config.Config, wanted string) (*sandbox.Registry, error) {
+	r, helpers := sbx.Backends(), file.Helpers
+	if path, ok := wrapped.Path(wanted); ok {
+		b, err := commandBackend(path, file.Wrappers)
+		if err != nil {
+			return nil, err
+		}
+		r.Add(b)
+	}
 	if len(helpers) == 0 && (wanted == "" || slices.Contains(r.Names(), wanted)) {
 		return r, nil
 	}
@@ -105,5 +114,5 @@ func backendsHere(wanted string) (*sandbox.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return registry(file.Helpers, wanted)
+	return registry(file, wanted)
 }

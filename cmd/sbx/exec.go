@@ -44,7 +44,8 @@ Exit status: as for sbx exec --help.
 const confineHelp = `
   --workspace DIR     the one directory that may change (default: here)
   --cwd DIR           where it starts, in the workspace (default: its top)
-  --backend NAME      direct (default); docker or podman: in a container; none: no isolation at all
+  --backend NAME      direct (default); docker or podman: in a container; none: no isolation at all;
+                      command:PATH: a wrapper script of your own
   --image IMAGE       the container's image (default: python:3.12-slim)
   --session auto|off  keep the container for the next command (sbx session --help)
   --network WHAT      off (default), on, auto, or allow:HOST,… (sbx network --help); --net too
@@ -71,7 +72,7 @@ const confineHelp = `
   --allow-unparsed    run text that could not be read as a whole
   --tier TIER         use this tier only (full, landlock): landlock starts faster, full holds more
   --require TIER      refuse where the backend gives a weaker tier (full, landlock)
-  --accept-gap NAME   run although this control is missing here
+  --accept-gap NAME   run although this control is missing here; all: with command:PATH only
   --preview[=home]    write beside the workspace (and home), show what would change, ask
   --diff              with --preview: show the text changes
   --apply, --discard  with --preview: decide without asking; --apply if it succeeds
@@ -361,6 +362,9 @@ func (s *streams) report(err error) {
 		}
 	case errors.As(err, &unparsed), errors.As(err, &workspace), errors.As(err, &path), errors.As(err, &changed):
 		s.say("refused", err.Error())
+	case errors.As(err, &gaps) && isWrapper(gaps.Backend):
+		s.say("refused", "nobody claims for the wrapper "+gaps.Backend+" that it holds "+gapList(gaps.Gaps))
+		s.say("hint", "sbx probe "+gaps.Backend+" shows what it holds, for sbx.wrappers in the configuration; --accept-gap all runs it without the rest")
 	case errors.As(err, &gaps):
 		s.say("refused", err.Error())
 		for _, g := range gaps.Gaps {
@@ -380,6 +384,10 @@ type gapNames []sandbox.Control
 
 func (g *gapNames) String() string { return fmt.Sprint([]sandbox.Control(*g)) }
 func (g *gapNames) Set(v string) error {
+	if v == allGaps {
+		*g = append(*g, allGaps)
+		return nil
+	}
 	control, err := gapName(v)
 	if err == nil {
 		*g = append(*g, control)

@@ -12,6 +12,7 @@ import (
 	"github.com/sbx-run/sbx"
 	"github.com/sbx-run/sbx/config"
 	"github.com/sbx-run/sbx/sandbox"
+	wrapped "github.com/sbx-run/sbx/sandbox/command"
 	"github.com/sbx-run/sbx/sandbox/probes"
 )
 
@@ -19,6 +20,7 @@ const probeHelp = `sbx probe: try on this machine what a backend really stops.
 
   sbx probe                     the backend direct
   sbx probe none                another backend
+  sbx probe command:/opt/w.sh   a wrapper script of your own, and what it may claim
   sbx probe --all               every backend found, side by side
   sbx probe --only P01,P45      some rows (P49 means P49a, P49b and so on)
 
@@ -142,7 +144,7 @@ func engineEnvironment(image string) []string {
 	var env []string
 	for _, name := range [...]string{
 		"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "CONTAINER_HOST", "CONTAINERS_CONF",
-		"CONTAINERS_STORAGE_CONF", "XDG_RUNTIME_DIR",
+		"CONTAINERS_STORAGE_CONF", "XDG_RUNTIME_DIR", "PEPE_CONFIG", "PEPE_HOME",
 	} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
@@ -193,6 +195,9 @@ func (c *probeCall) run(s *streams, backends []sandbox.Backend) int {
 		o := probes.Options{
 			Helper: []string{self, "probe"}, Exec: []string{self, "exec"}, Dir: c.dir, Only: c.only, Library: c.library, Proxy: proxy,
 			Container: c.container, Environ: engineEnvironment(c.container.Image),
+		}
+		if isWrapper(b.Name()) { // the rows find out what else would refuse
+			o.Exec = append(o.Exec, "--accept-gap", allGaps)
 		}
 		if c.verbose && !c.json {
 			o.Progress = func(out probes.Outcome) { fmt.Fprintln(s.err, progress(out)) }
@@ -273,5 +278,8 @@ func (c *probeCall) printText(s *streams, reports []probes.Report) {
 	fmt.Fprintln(s.out)
 	for _, r := range reports {
 		fmt.Fprintln(s.out, r.Summary())
+		if path, ok := wrapped.Path(r.Backend); ok {
+			fmt.Fprintf(s.out, "what this wrapper may claim here: \"wrappers\": {%q: {\"claims\": [%s]}}\n", path, trueClaims(r))
+		}
 	}
 }

@@ -281,7 +281,7 @@ func stopSession(r warm.Record) error {
 	if err != nil {
 		return err
 	}
-	known, err := registry(file.Helpers, r.Backend)
+	known, err := registry(file, r.Backend)
 	if err != nil {
 		return err
 	}

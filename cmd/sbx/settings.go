@@ -33,6 +33,9 @@ func (c *execCall) settings() (sbx.Options, error) {
 	if o.Backend == "" {
 		o.Backend = file.Backend
 	}
+	if o.Backend == "" {
+		o.Backend = runtimesWrapper(file.Sandbox)
+	}
 	if err := c.container(&o, file, over); err != nil {
 		return o, err
 	}
@@ -60,10 +63,9 @@ func (c *execCall) settings() (sbx.Options, error) {
 		}
 	}
 	o.Explain = c.explain.value
-	if o.AcceptGaps, err = controls("sbx.accept_gaps", file.AcceptGaps); err != nil {
+	if o.AcceptGaps, err = acceptedGaps(file.AcceptGaps, c.accept, o.Backend); err != nil {
 		return o, err
 	}
-	o.AcceptGaps = append(o.AcceptGaps, c.accept...)
 	o.Tier, o.MinTier = c.tier, c.require
 	if len(file.Require) > 0 {
 		more, err := controls("sbx.require", file.Require)

@@ -45,7 +45,7 @@ func (b *Backend) program(p sandbox.Profile) (string, error) {
 			return "", fmt.Errorf("backend %s: %w: %w", b.name, err, sandbox.ErrUnavailable)
 		}
 	}
-	if err := checkProgram(path, p); err != nil {
+	if err := proc.Trusted(path, p); err != nil {
 		return "", fmt.Errorf("backend %s: use helper %q: %w: %w", b.name, path, err, sandbox.ErrUnavailable)
 	}
 	return path, nil

@@ -1,13 +1,10 @@
 package helper
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/sbx-run/sbx/sandbox"
 )
 
 // Names says whether a word can be the name of a helper's backend.
@@ -41,22 +38,4 @@ func Find(name string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("there is no %s%s at %s: install it beside sbx, or name it in sbx.helpers", Prefix, name, strings.Join(at, " or "))
-}
-
-// checkProgram refuses a helper that somebody else could have put there, or
-// that the command could change for the next run.
-func checkProgram(path string, p sandbox.Profile) error {
-	if !filepath.IsAbs(path) {
-		return errors.New("its path must be absolute")
-	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
-	}
-	for _, dir := range append([]string{p.Workspace, p.Private.Temp, p.Private.Cache}, p.Write...) {
-		if dir != "" && (real == dir || strings.HasPrefix(real, strings.TrimSuffix(dir, "/")+"/")) {
-			return fmt.Errorf("it lies in %s, which the command may write to", dir)
-		}
-	}
-	return onlyOurs(real, filepath.Dir(real))
 }

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package helper
+package proc
 
 import "os"
 

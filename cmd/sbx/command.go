@@ -1,0 +1,80 @@
+package main
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sbx-run/sbx/config"
+	"github.com/sbx-run/sbx/sandbox"
+	wrapped "github.com/sbx-run/sbx/sandbox/command"
+	"github.com/sbx-run/sbx/sandbox/probes"
+)
+
+// allGaps is the word of --accept-gap and sbx.accept_gaps for every control. It is
+// for wrappers that sbx did not write: nobody knows what they hold. Of any other
+// backend a gap is accepted by its name.
+const allGaps = "all"
+
+// commandBackend is the wrapper at a path, with what the configuration says of it.
+func commandBackend(path string, known []config.Wrapper) (sandbox.Backend, error) {
+	var o wrapped.Options
+	for _, w := range known {
+		if w.Path != path {
+			continue
+		}
+		claims, err := controls("sbx.wrappers."+path+".claims", w.Claims)
+		if err != nil {
+			return nil, err
+		}
+		o = wrapped.Options{Claims: claims, Apart: w.Apart, User: w.User}
+	}
+	return wrapped.New(path, o), nil
+}
+
+// runtimesWrapper is the backend for what the runtime's key "sandbox" names. Where
+// that is a wrapper of sbx's own, it is how the runtime calls sbx, and says nothing
+// about other calls.
+func runtimesWrapper(path string) string {
+	if path == "" || wrapped.Ours(path) {
+		return ""
+	}
+	return wrapped.Prefix + path
+}
+
+// isWrapper says whether a backend is one of command:PATH.
+func isWrapper(backend string) bool {
+	_, ok := wrapped.Path(backend)
+	return ok
+}
+
+// acceptedGaps joins those of the configuration and of the flags.
+func acceptedGaps(names []string, flags gapNames, backend string) ([]sandbox.Control, error) {
+	all := slices.Contains(flags, allGaps)
+	if i := slices.Index(names, allGaps); i >= 0 {
+		names, all = slices.Delete(slices.Clone(names), i, i+1), true
+	}
+	list, err := controls("sbx.accept_gaps", names)
+	if err != nil {
+		return nil, err
+	}
+	if !all {
+		return append(list, flags...), nil
+	}
+	if !isWrapper(backend) {
+		return nil, usage("gap "+quote(allGaps), "it is for wrappers of your own (--backend command:PATH); name each gap that you accept")
+	}
+	return sandbox.Controls(), nil
+}
+
+// trueClaims lists what a wrapper may claim: the controls whose rows were held,
+// each that could be tried.
+func trueClaims(r probes.Report) string {
+	var list []string
+	for _, l := range r.Lines() {
+		if l.Control != "" && l.Observed == probes.Held && wrapped.Claimable(l.Control) {
+			list = append(list, strconv.Quote(string(l.Control)))
+		}
+	}
+	return strings.Join(list, ", ")
+}
