@@ -27,7 +27,8 @@ const (
 type Writer struct {
 	mu      sync.Mutex
 	out     io.Writer
-	values  *needles
+	values  search
+	exact   bool // shapes are not looked for
 	shapes  shapes
 	seen    int  // bytes so far, up to sniffed
 	binary  bool // a NUL was among the first: nothing is changed any more
@@ -36,10 +37,21 @@ type Writer struct {
 	err     error
 }
 
+// Secrets are values to look for. They serve any number of writers at a time.
+type Secrets struct{ needles *needles }
+
+// Prepare makes values ready to be found: those of at least ShortestSecret bytes.
+func Prepare(values []string) Secrets { return Secrets{newNeedles(values)} }
+
 // NewWriter redacts the secrets, those of at least ShortestSecret bytes, and
 // what is shaped like one.
 func NewWriter(out io.Writer, secrets []string) *Writer {
-	return &Writer{out: out, values: newNeedles(secrets)}
+	return Prepare(secrets).Writer(out, true)
+}
+
+// Writer redacts the secrets, and what is shaped like one where shapes is set.
+func (s Secrets) Writer(out io.Writer, shapes bool) *Writer {
+	return &Writer{out: out, values: search{needles: s.needles}, exact: !shapes}
 }
 
 // Write redacts p. It accepts all of p also where some of it is held back.
@@ -72,7 +84,10 @@ func (w *Writer) Write(p []byte) (int, error) {
 
 // shaped runs the second stage over what the first one gave.
 func (w *Writer) shaped(n int, final bool) (int, error) {
-	text := w.shapes.next(w.scratch, final, &w.hits)
+	text := w.scratch
+	if !w.exact {
+		text = w.shapes.next(text, final, &w.hits)
+	}
 	if len(text) == 0 {
 		return n, w.err
 	}

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// needles finds exact texts in a stream: the values of secrets and what they
-// look like in base64, hexadecimal and URL encoding.
+// needles are exact texts to find in a stream: the values of secrets and what
+// they look like in base64, hexadecimal and URL encoding. They do not change once
+// they are made, so that many streams can share them.
 type needles struct {
 	// pairs has a bit for the first two bytes of each needle: most places of a
 	// text are none, and are passed by one look.
@@ -19,6 +20,11 @@ type needles struct {
 	byPair  map[uint16][]string // longest first
 	first   [256]bool
 	longest int
+}
+
+// search is one stream that is looked through.
+type search struct {
+	needles *needles
 	held    []byte
 }
 
@@ -103,13 +109,14 @@ func lowerEscapes(s string) string {
 
 // next appends what p becomes to out, and holds back what may be the beginning
 // of a needle unless final.
-func (n *needles) next(out, p []byte, final bool, hits *int) []byte {
+func (s *search) next(out, p []byte, final bool, hits *int) []byte {
+	n := s.needles
 	if n == nil {
 		return append(out, p...)
 	}
-	if len(n.held) > 0 {
-		p = append(n.held, p...)
-		n.held = nil
+	if len(s.held) > 0 {
+		p = append(s.held, p...)
+		s.held = nil
 	}
 	done := 0
 	i := 0
@@ -143,7 +150,7 @@ func (n *needles) next(out, p []byte, final bool, hits *int) []byte {
 		i++
 	}
 	out = append(out, p[done:i]...)
-	n.held = append([]byte(nil), p[i:]...)
+	s.held = append([]byte(nil), p[i:]...)
 	return out
 }
 

@@ -2,8 +2,9 @@
 // confined command: credentials, the addresses of live agents, and variables
 // that make a program run code when it starts.
 //
-// It removes and never adds. Values are read, but no value leaves the package
-// except inside the entries that are kept.
+// Strip removes and never adds: values are read, but none leaves except inside the
+// entries that are kept. Resolver is the other way round, for whoever runs the
+// command: it finds the secret that a setting refers to.
 package secretsenv
 
 import (
