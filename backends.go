@@ -7,10 +7,11 @@ import (
 	"github.com/sbx-run/sbx/sandbox/none"
 )
 
-// Backends lists every backend of this build. None of them is chosen by
-// itself: Options.Backend names one, and an empty name means direct. Those of a
-// helper are there when the helper is; programs in Go can add sandbox/docker to a
-// registry of their own instead.
+// Backends lists every backend of this build, the ones that confine most first.
+// Options.Backend names one; where it names none, package sandbox/choice chooses
+// among all but those that are used by name only. Those of a helper are there when
+// the helper is; programs in Go can add sandbox/docker to a registry of their own
+// instead.
 func Backends() *sandbox.Registry {
 	r := sandbox.NewRegistry()
 	r.Add(direct.New())

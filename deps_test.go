@@ -78,6 +78,10 @@ var rooms = []room{
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
 	{
+		dir: "sandbox/choice", rooms: []string{"sandbox"}, light: true,
+		why: "it ranks and chooses by what backends measured; it knows them by the contract alone",
+	},
+	{
 		dir: "sandbox/command", rooms: []string{"sandbox", "sandbox/proc"}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
@@ -171,13 +175,13 @@ var rooms = []room{
 	},
 	{
 		dir:   ".",
-		rooms: []string{"shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/helper", "sandbox/protect", "changes"},
+		rooms: []string{"shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/direct", "sandbox/helper", "sandbox/protect", "changes"},
 		light: true,
 		why:   "the engine is the flow over the light rooms; system calls and heavy libraries stay behind Backend",
 	},
 	{
 		dir:     "cmd/sbx",
-		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/none", "sandbox/direct", "sandbox/command", "sandbox/helper", "sandbox/probes", "sandbox/warm", "hook", "wrappers", "changes"},
+		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/direct", "sandbox/command", "sandbox/helper", "sandbox/probes", "sandbox/warm", "hook", "wrappers", "changes"},
 		modules: []string{sysModule},
 		light:   true,
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",

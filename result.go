@@ -74,8 +74,12 @@ func newResult(o Options) Result {
 	if required == nil {
 		required = sandbox.DefaultRequired()
 	}
+	backend := o.Backend
+	if backend == Auto {
+		backend = "" // not chosen yet
+	}
 	return Result{
-		Result: sandbox.Result{Backend: o.Backend, Enforced: []sandbox.Control{}},
+		Result: sandbox.Result{Backend: backend, Enforced: []sandbox.Control{}},
 		Record: Record{
 			Schema: ResultSchema, ID: newID(), Started: time.Now().UTC(), Programs: []string{},
 			Version: Version(), Network: o.network(), Limits: o.Limits.Record(), Required: required, Unenforced: o.Unenforced,
@@ -133,7 +137,9 @@ func (j *job) close() {
 func (j *job) finish(err error) Result {
 	r := &j.result
 	if r.Backend == "" && j.engine != nil {
-		r.Backend = j.engine.backend.Name()
+		if name := j.engine.backend.Name(); name != Auto {
+			r.Backend = name
+		}
 	}
 	if r.Enforced == nil {
 		r.Enforced = []sandbox.Control{}

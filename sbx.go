@@ -24,9 +24,15 @@ import (
 )
 
 // Options hold for every command of an Engine. The zero value is the strict
-// one: backend direct, no network, no gap accepted.
+// one: the strongest backend, no network, no gap accepted.
 type Options struct {
-	Backend   string            // name in Registry; empty: "direct"
+	// Backend is a name in Registry. Empty, or Auto: the strongest that works here
+	// for the profile, see package sandbox/choice. One that is named is never
+	// replaced by another.
+	Backend string
+	// Order, with Backend empty or Auto, lists the backends that may be used: the
+	// first that can hold the profile is.
+	Order     []string
 	Registry  *sandbox.Registry // nil: Backends()
 	Workspace string            // for requests that name none
 
@@ -148,11 +154,7 @@ func New(o Options) (*Engine, error) {
 		o.Registry = Backends()
 	}
 	if o.Backend == "" {
-		o.Backend = "direct"
-	}
-	backend, err := o.Registry.Lookup(o.Backend)
-	if err != nil {
-		return nil, err
+		o.Backend = Auto
 	}
 	if o.ProtectStrict {
 		if o.Required == nil {
@@ -172,8 +174,11 @@ func New(o Options) (*Engine, error) {
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
-	e := &Engine{options: o, backend: backend, environ: slices.Clone(o.Environ), rules: rules}
+	e := &Engine{options: o, environ: slices.Clone(o.Environ), rules: rules}
 	e.home, e.user = e.caller()
+	if e.backend, err = o.chosen(e.measurements()); err != nil {
+		return nil, err
+	}
 	e.survey = sync.OnceValue(func() *survey { return e.surveyFor(nil) })
 	e.usual = sync.OnceValue(func() clean { return e.clean(nil, e.home, nil) })
 	return e, nil
@@ -211,6 +216,7 @@ func (e *Engine) Run(ctx context.Context, req Request) (Result, error) {
 	if err == nil {
 		job.result.Result, err = job.run(ctx)
 		job.lookAfter(err)
+		job.apartHint()
 		withoutOwn(job.result.Denials, job.own)
 	}
 	result := job.finish(err)

@@ -222,7 +222,15 @@ func TestUnknownBackend(t *testing.T) {
 	}
 	e, err := New(Options{})
 	must(t, err)
-	if e.backend.Name() != "direct" {
+	if e.backend.Name() != Auto {
 		t.Errorf("the default backend is %s", e.backend.Name())
+	}
+	e, err = New(Options{Order: []string{"docker"}})
+	must(t, err)
+	if e.backend.Name() != "docker" {
+		t.Errorf("an order of one is a choice of %s", e.backend.Name())
+	}
+	if _, err := New(Options{Order: []string{"docker", "nope"}}); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("an unknown name in an order: %v", err)
 	}
 }

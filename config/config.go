@@ -23,11 +23,12 @@ type Config struct {
 	Path  string `json:"path,omitempty"` // "" when there is no place to look
 	Found bool   `json:"found"`
 
-	Sandbox    string   `json:"sandbox,omitempty"`     // Pepe's wrapper, "" is none
-	References []string `json:"references,omitempty"`  // sorted names of every ${NAME}, anywhere
-	VaultEnv   []string `json:"vault_env,omitempty"`   // secrets.vault_env
-	ExposeEnv  []string `json:"expose_env,omitempty"`  // secrets.expose_env
-	Backend    string   `json:"backend,omitempty"`     // sbx.backend
+	Sandbox    string   `json:"sandbox,omitempty"`    // Pepe's wrapper, "" is none
+	References []string `json:"references,omitempty"` // sorted names of every ${NAME}, anywhere
+	VaultEnv   []string `json:"vault_env,omitempty"`  // secrets.vault_env
+	ExposeEnv  []string `json:"expose_env,omitempty"` // secrets.expose_env
+	Backends   []string `json:"backends,omitempty"`   // sbx.backend: one, or an order
+	Slots      Slots    `json:"slots,omitzero"`
 	AcceptGaps []string `json:"accept_gaps,omitempty"` // sbx.accept_gaps
 	Require    []string `json:"require,omitempty"`     // sbx.require
 	// Network is "on", "off", "auto", "allow:…", or "" when the file does not say.

@@ -24,7 +24,7 @@ func (d *decoder) fail(key string, format string, args ...any) {
 
 func (d *decoder) config(root object) Config {
 	c := Config{Path: d.path, Found: true}
-	d.each("", root, []string{"sandbox", "secrets", "sbx"}, func(key string, value any) bool {
+	d.each("", root, []string{"sandbox", "secrets", "sbx", "slots", "agents", "projects"}, func(key string, value any) bool {
 		switch key {
 		case "sandbox":
 			c.Sandbox, _ = value.(string) // Pepe takes anything else as none
@@ -32,6 +32,12 @@ func (d *decoder) config(root object) Config {
 			d.secrets(&c, value)
 		case "sbx":
 			d.sbx(&c, value)
+		case "slots":
+			c.Slots.All = d.slot("slots", value)
+		case "agents":
+			c.Slots.Agents = d.owners("agents", "slots", value)
+		case "projects":
+			c.Slots.Projects = d.owners("projects", "default_slots", value)
 		}
 		return true // every other key is Pepe's
 	})
@@ -69,7 +75,7 @@ func (d *decoder) sbx(c *Config, value any) {
 		full := "sbx." + key
 		switch key {
 		case "backend":
-			c.Backend = d.word(full, value)
+			c.Backends = d.order(full, value)
 		case "accept_gaps":
 			c.AcceptGaps = d.words(full, value)
 		case "require":

@@ -205,6 +205,7 @@ type Plan struct {
 	Steps    []string  `json:"steps,omitempty"` // in the order they are executed
 	Enforced []Control `json:"enforced"`
 	Gaps     []Gap     `json:"gaps,omitempty"`
+	Choice   *Choice   `json:"choice,omitempty"` // when nobody named one backend
 }
 
 // Gap is a control that this backend cannot give here.
@@ -278,6 +279,8 @@ type Result struct {
 	// the network always, others with Profile.Explain.
 	Denials       []Denial `json:"denials,omitempty"`
 	DenialsBeyond int      `json:"denials_beyond,omitempty"` // further ones that are not listed
+	// Choice is why this backend was used, when nobody named one.
+	Choice *Choice `json:"choice,omitempty"`
 	// Trust is the report on files that programs outside read or run later; nil:
 	// nobody looked.
 	Trust *Trust `json:"trust,omitempty"`

@@ -37,16 +37,30 @@ func (c *execCall) container(o *sbx.Options, file config.Config, over config.Ove
 		}
 		o.Container.CPUs = n
 	}
-	known, err := registry(file, o.Backend)
+	names := mayUse(o)
+	known, err := registry(file, names...)
 	if err != nil {
 		return err
 	}
 	kept, err := c.sessionWanted()
-	if err == nil && kept && inContainers(o.Backend) {
-		known, err = warmed(known, o.Backend)
+	for _, name := range names {
+		if err == nil && kept && inContainers(name) {
+			known, err = warmed(known, name)
+		}
 	}
 	o.Registry = known
 	return err
+}
+
+// mayUse lists the backends that a run may come to, as far as they are named.
+func mayUse(o *sbx.Options) []string {
+	switch {
+	case len(o.Order) > 0:
+		return o.Order
+	case o.Backend == sbx.Auto:
+		return engines[:]
+	}
+	return []string{o.Backend}
 }
 
 // chooseEngine lets PEPE_SANDBOX_RUNTIME choose the engine where the file says that
@@ -66,18 +80,22 @@ func (c *execCall) chooseEngine(o *sbx.Options, runtime string) error {
 func inContainers(backend string) bool { return slices.Contains(engines[:], backend) }
 
 // registry lists the backends of this build, those that the configuration names
-// helpers for, and the one that is asked for if it is a wrapper or a helper for it
-// is installed.
-func registry(file config.Config, wanted string) (*sandbox.Registry, error) {
+// helpers for, and those that are asked for if they are wrappers, or if helpers for
+// them are installed.
+func registry(file config.Config, wanted ...string) (*sandbox.Registry, error) {
 	r, helpers := sbx.Backends(), file.Helpers
-	if path, ok := wrapped.Path(wanted); ok {
-		b, err := commandBackend(path, file.Wrappers)
-		if err != nil {
-			return nil, err
+	for _, name := range wanted {
+		if path, ok := wrapped.Path(name); ok && !slices.Contains(r.Names(), name) {
+			b, err := commandBackend(path, file.Wrappers)
+			if err != nil {
+				return nil, err
+			}
+			r.Add(b)
 		}
-		r.Add(b)
 	}
-	if len(helpers) == 0 && (wanted == "" || slices.Contains(r.Names(), wanted)) {
+	have := r.Names()
+	wanted = slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return slices.Contains(have, name) })
+	if len(helpers)+len(wanted) == 0 {
 		return r, nil
 	}
 	named := sandbox.NewRegistry()
@@ -100,19 +118,21 @@ func registry(file config.Config, wanted string) (*sandbox.Registry, error) {
 		}
 		named.Add(b)
 	}
-	if helper.Names(wanted) && !slices.Contains(named.Names(), wanted) {
-		if path, err := helper.Find(wanted); err == nil {
-			named.Add(helper.At(wanted, path))
+	for _, name := range wanted {
+		if helper.Names(name) && !slices.Contains(named.Names(), name) {
+			if path, err := helper.Find(name); err == nil {
+				named.Add(helper.At(name, path))
+			}
 		}
 	}
 	return named, nil
 }
 
 // backendsHere is registry for subcommands that take no settings but the file.
-func backendsHere(wanted string) (*sandbox.Registry, error) {
+func backendsHere(wanted ...string) (*sandbox.Registry, error) {
 	file, err := config.Load(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	return registry(file, wanted)
+	return registry(file, wanted...)
 }

@@ -44,8 +44,9 @@ Exit status: as for sbx exec --help.
 const confineHelp = `
   --workspace DIR     the one directory that may change (default: here)
   --cwd DIR           where it starts, in the workspace (default: its top)
-  --backend NAME      direct (default); docker or podman: in a container; none: no isolation at all;
-                      command:PATH: a wrapper script of your own
+  --backend NAME      auto (default): the strongest that works here; or the name of one (sbx doctor
+                      lists them; none: no isolation at all; command:PATH: a wrapper script of
+                      your own), and never another in its place
   --image IMAGE       the container's image (default: python:3.12-slim)
   --session auto|off  keep the container for the next command (sbx session --help)
   --network WHAT      off (default), on, auto, or allow:HOST,… (sbx network --help); --net too
@@ -83,6 +84,8 @@ const confineHelp = `
                       also what was hidden, which slows down every opening of a file
   --result FD|FILE    write the result as JSON to a descriptor or file
   --dry-run           print the plan as JSON, run nothing
+  --agent NAME        who calls, for what the configuration says of agents (SBX_AGENT)
+  --project NAME      likewise (SBX_PROJECT)
   --die-with-parent   end when the caller or the reader of the output is gone
 `
 
@@ -90,6 +93,8 @@ const confineHelp = `
 type execCall struct {
 	flags
 	workspace, backend string
+	agent, project     string
+	backendKey         string // where the configuration names the backend
 	image              string
 	session            choice
 	cwd                string
@@ -123,6 +128,8 @@ func newExecCall(name string) *execCall {
 	c.StringVar(&c.workspace, "workspace", "", "")
 	c.StringVar(&c.cwd, "cwd", "", "")
 	c.StringVar(&c.backend, "backend", "", "")
+	c.StringVar(&c.agent, "agent", os.Getenv(agentVar), "")
+	c.StringVar(&c.project, "project", os.Getenv(projectVar), "")
 	c.StringVar(&c.image, "image", "", "")
 	c.Var(&c.session, "session", "")
 	c.StringVar(&c.result, "result", "", "")
@@ -275,7 +282,7 @@ func (c *execCall) perform(s *streams) (sbx.Result, error) {
 	if err != nil {
 		return c.notStarted(s, options, err), err
 	}
-	engine, err := sbx.New(options)
+	engine, err := c.newEngine(options)
 	if err != nil {
 		return c.notStarted(s, options, err), err
 	}

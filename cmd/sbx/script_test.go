@@ -224,14 +224,14 @@ func condition(cond string) (bool, error) {
 	case "root":
 		return os.Geteuid() == 0, nil
 	case "direct":
-		have = exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--workspace", os.Getenv(scriptsVar), "--dry-run", "--", "true").Run() == nil
+		have = exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--backend", "direct", "--workspace", os.Getenv(scriptsVar), "--dry-run", "--", "true").Run() == nil
 	case "docker": // the ordinary user of the tests may not reach its socket
 		if os.Geteuid() != 0 {
 			return false, nil
 		}
 		have = os.Getenv(engineVar) != ""
 	case "full": // the tier with namespaces
-		out, err := exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--workspace", os.Getenv(scriptsVar), "--dry-run", "--", "true").Output()
+		out, err := exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--backend", "direct", "--workspace", os.Getenv(scriptsVar), "--dry-run", "--", "true").Output()
 		have = err == nil && strings.Contains(string(out), `"tier":"full"`)
 	default:
 		return false, fmt.Errorf("unknown condition %q", cond)

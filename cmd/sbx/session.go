@@ -90,7 +90,7 @@ func sessionStart(s *streams, args []string) int {
 	}
 	options, err := c.settings()
 	if err == nil && !inContainers(options.Backend) {
-		err = usage("the backend "+orDefault(options.Backend)+" keeps no sessions", "--backend docker or --backend podman")
+		err = usage("the backend "+options.Backend+" keeps no sessions", "--backend docker or --backend podman")
 	}
 	if err == nil {
 		err = openSession(options)
@@ -100,13 +100,6 @@ func sessionStart(s *streams, args []string) int {
 		return exitNotStarted
 	}
 	return exitOK
-}
-
-func orDefault(backend string) string {
-	if backend == "" {
-		return "direct"
-	}
-	return backend
 }
 
 // openSession plans a command: that opens the session, and runs nothing.

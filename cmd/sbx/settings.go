@@ -31,10 +31,7 @@ func (c *execCall) settings() (sbx.Options, error) {
 		return o, err
 	}
 	if o.Backend == "" {
-		o.Backend = file.Backend
-	}
-	if o.Backend == "" {
-		o.Backend = runtimesWrapper(file.Sandbox)
+		c.configuredBackend(&o, file)
 	}
 	if err := c.container(&o, file, over); err != nil {
 		return o, err

@@ -9,6 +9,9 @@ const (
 	workspaceVar = "PEPE_SANDBOX_CWD"
 	// resultVar is --result for a wrapper, which has no flags.
 	resultVar = "SBX_RESULT"
+	// agentVar and projectVar are --agent and --project.
+	agentVar   = "SBX_AGENT"
+	projectVar = "SBX_PROJECT"
 )
 
 func isWrapped() bool {

@@ -169,10 +169,8 @@ func (s *session) tried(ruleset int) error {
 	if s.only.thread {
 		return s.tryThread(ruleset)
 	}
-	for _, a := range acts() {
-		if err := a.do(); err != nil {
-			return errors.New(a.name + ", unconfined: " + err.Error())
-		}
+	if err := control(); err != nil {
+		return err
 	}
 	return stepError(tryChild(func(p *spawn.Plan) {
 		p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})

@@ -25,6 +25,9 @@ func New() *Backend { return &Backend{} }
 // Name returns "none".
 func (*Backend) Name() string { return Name }
 
+// OnlyNamed says that nobody gets this backend who has not asked for it.
+func (*Backend) OnlyNamed() bool { return true }
+
 // Probe lists every control as a gap.
 func (*Backend) Probe(context.Context) (sandbox.Capabilities, error) {
 	return sandbox.Capabilities{Backend: Name, Gaps: gaps(sandbox.Limits{})}, nil
