@@ -158,14 +158,15 @@ func (s surroundings) asked(name string) bool { return slices.Contains(s.keep, n
 // point sets a variable to a private directory, unless the caller asked for
 // the variable by name or it already points into the workspace.
 func (s surroundings) point(env *environ, name, dir string) {
-	have := env.get(name)
+	i := env.index(name)
+	have := env.value(i, name)
 	if s.asked(name) && have != "" {
 		return
 	}
 	if filepath.IsAbs(have) && within(filepath.Clean(have), s.workspace) {
 		return
 	}
-	env.set(name, dir)
+	env.put(i, name, dir)
 }
 
 // environ is a list of NAME=value.
@@ -180,16 +181,21 @@ func (e environ) index(name string) int {
 	return -1
 }
 
-func (e environ) get(name string) string {
-	if i := e.index(name); i >= 0 {
-		return e[i][len(name)+1:]
+func (e environ) get(name string) string { return e.value(e.index(name), name) }
+
+// value is that of the variable at i, where index found it.
+func (e environ) value(i int, name string) string {
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return e[i][len(name)+1:]
 }
 
-func (e *environ) set(name, value string) {
+func (e *environ) set(name, value string) { e.put(e.index(name), name, value) }
+
+func (e *environ) put(i int, name, value string) {
 	kv := name + "=" + value
-	if i := e.index(name); i >= 0 {
+	if i >= 0 {
 		(*e)[i] = kv
 		return
 	}

@@ -37,15 +37,21 @@ type Followed struct {
 // places in their own text; their tags and violations count as the command's.
 // A script may change between reading and running: what it may do is held by
 // the sandbox, whatever was read.
-func (r Report) Follow(workspace string) Report { return r.follow(workspace, "") }
+func (r Report) Follow(workspace string) Report {
+	dir, err := filepath.EvalSymlinks(workspace)
+	if err != nil {
+		return r
+	}
+	return r.follow(dir, "")
+}
 
 // follow also reads one script outside: the file in which a runtime hands over
-// the command itself.
+// the command itself. The workspace has no symbolic links in it.
 func (r Report) follow(workspace, handed string) Report {
 	if r.Script == nil {
 		return r
 	}
-	f := &follower{workspace: workspace, handed: handed}
+	f := &follower{dir: workspace, handed: handed}
 	defer f.close()
 	return f.report(r, 0)
 }
@@ -53,12 +59,11 @@ func (r Report) follow(workspace, handed string) Report {
 // follower reads the scripts of one command. The workspace is opened when the
 // first script is found: most commands run none.
 type follower struct {
-	workspace string
-	dir       string   // of the workspace, without symbolic links; "" before it was looked for
-	root      *os.Root // what is read cannot lie outside, whoever moves links meanwhile
-	handed    string
-	seen      map[string]bool // scripts found already, with their arguments
-	bytes     int             // read
+	dir    string   // the workspace, without symbolic links
+	root   *os.Root // what is read cannot lie outside, whoever moves links meanwhile
+	handed string
+	seen   map[string]bool // scripts found already, with their arguments
+	bytes  int             // read
 }
 
 func (f *follower) close() {
@@ -68,16 +73,7 @@ func (f *follower) close() {
 }
 
 // inside reports whether a path without symbolic links lies in the workspace.
-func (f *follower) inside(path string) bool {
-	if f.dir == "" {
-		dir, err := filepath.EvalSymlinks(f.workspace)
-		if err != nil {
-			return false
-		}
-		f.dir = dir
-	}
-	return path != f.dir && within(path, f.dir)
-}
+func (f *follower) inside(path string) bool { return path != f.dir && within(path, f.dir) }
 
 func (f *follower) open(path string) (*os.File, error) {
 	// A pipe that nobody writes to must not hold the reading up.

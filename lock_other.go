@@ -6,6 +6,10 @@ import "os"
 
 const noFollow = 0
 
+func openLock(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+}
+
 // lockAlone never succeeds where there is no lock: then nothing is emptied.
 func lockAlone(*os.File) bool { return false }
 

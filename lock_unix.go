@@ -9,6 +9,21 @@ import (
 
 const noFollow = syscall.O_NOFOLLOW
 
+// openLock makes or opens a file for locking. Package os would ask the poller to
+// watch it, in vain, which takes as long as all the rest.
+func openLock(name string) (*os.File, error) {
+	for {
+		fd, err := syscall.Open(name, syscall.O_CREAT|syscall.O_RDWR|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, &os.PathError{Op: "open", Path: name, Err: err}
+		}
+		return os.NewFile(uintptr(fd), name), nil
+	}
+}
+
 // lockAlone tries for the exclusive lock and does not wait.
 func lockAlone(f *os.File) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil

@@ -99,10 +99,14 @@ func (b privateBase) open(name string, id *sandbox.Identity) (*private, error) {
 	}
 	if b.parent {
 		parent := filepath.Dir(b.path)
-		if err := os.MkdirAll(parent, 0o700); err != nil {
-			return nil, err
+		info, err := os.Stat(parent)
+		if errors.Is(err, fs.ErrNotExist) {
+			if err := os.MkdirAll(parent, 0o700); err != nil {
+				return nil, err
+			}
+			info, err = os.Stat(parent)
 		}
-		if info, err := os.Stat(parent); err != nil || identify(info).uid != uid {
+		if err != nil || identify(info).uid != uid {
 			return nil, fmt.Errorf("use %q: it belongs to another user", parent)
 		}
 	}
@@ -196,7 +200,7 @@ func ownDir(dir string, uid uint32, mode os.FileMode) error {
 // hold takes a shared lock for the time of a run, and empties the temp
 // directory first when nobody used it for tempIdle.
 func (p *private) hold() error {
-	lock, err := os.OpenFile(filepath.Join(p.dir, "lock"), os.O_CREATE|os.O_RDWR|noFollow, 0o600)
+	lock, err := openLock(filepath.Join(p.dir, "lock"))
 	if err != nil {
 		return err
 	}

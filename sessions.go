@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 
 	"github.com/sbx-run/sbx/sandbox"
@@ -36,7 +37,7 @@ type sharedSession struct {
 
 // get finds or opens the session of a profile. Each get is paired with a put.
 func (s *sessions) get(ctx context.Context, b sandbox.Backend, p sandbox.Profile) (*sharedSession, error) {
-	key, err := sessionKey(b.Name(), p)
+	key, err := sessionKey(b.Name(), &p)
 	if err != nil {
 		return nil, err
 	}
@@ -132,19 +133,63 @@ func (s *sessions) close() error {
 // sessionKey names a profile and the very directories it speaks of: when the
 // workspace was removed and made again under the same name, what a backend
 // holds open is another directory.
-func sessionKey(backend string, p sandbox.Profile) (string, error) {
-	text, err := json.Marshal(p)
-	if err != nil {
-		return "", fmt.Errorf("name profile: %w", err)
+func sessionKey(backend string, p *sandbox.Profile) (string, error) {
+	key := make(sessionName, 0, 1024)
+	key.texts(backend, p.Workspace, p.Home, p.Private.Temp, p.Private.Cache, p.Tier, p.MinTier)
+	key.number(uint64(p.Network), uint64(p.Explain))
+	key.flags(p.UnixAllow, p.ReadOnly, p.Supervisor)
+	for _, list := range [...][]string{p.Write, p.Read, p.Hide, p.Protect} {
+		listed(&key, list)
 	}
-	key := append([]byte(backend+" "), text...)
+	for _, list := range [...][]sandbox.Control{p.Required, p.Accept} {
+		listed(&key, list)
+	}
+	if p.Egress != nil || p.Identity != nil || p.Preview != nil || p.Limits != (sandbox.Limits{}) || p.Container != (sandbox.Container{}) {
+		text, err := json.Marshal([]any{p.Egress, p.Identity, p.Preview, p.Limits, p.Container})
+		if err != nil {
+			return "", fmt.Errorf("name profile: %w", err)
+		}
+		key = append(key, text...)
+	}
 	for _, list := range [...][]string{{p.Workspace, p.Private.Temp, p.Private.Cache}, p.Write, p.Read, p.Hide, p.Protect} {
 		for _, dir := range list {
 			if info, err := os.Lstat(dir); err == nil {
 				id := identify(info)
-				key = fmt.Appendf(key, " %d:%d", id.dev, id.ino)
+				key.number(id.dev, id.ino)
 			}
 		}
 	}
 	return string(key), nil
+}
+
+// sessionName is written without package reflect, which takes longer than all that
+// it would spare: every run needs one. No two profiles have the same.
+type sessionName []byte
+
+func (n *sessionName) number(list ...uint64) {
+	for _, v := range list {
+		*n = append(strconv.AppendUint(*n, v, 10), ' ')
+	}
+}
+
+func (n *sessionName) flags(list ...bool) {
+	for _, v := range list {
+		*n = append(strconv.AppendBool(*n, v), ' ')
+	}
+}
+
+func (n *sessionName) texts(list ...string) {
+	for _, v := range list {
+		n.number(uint64(len(v)))
+		*n = append(*n, v...)
+	}
+}
+
+// listed tells an empty list from none.
+func listed[T ~string](n *sessionName, list []T) {
+	n.flags(list == nil)
+	n.number(uint64(len(list)))
+	for _, v := range list {
+		n.texts(string(v))
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -100,4 +101,76 @@ func TestSessionsAreBounded(t *testing.T) {
 	if b.closed != 5 {
 		t.Errorf("%d idle sessions closed, want 5", b.closed)
 	}
+}
+
+// Every field of a profile counts: two that differ must not share a session.
+func TestSessionKey(t *testing.T) {
+	at := t.TempDir()
+	key := func(p sandbox.Profile) string {
+		text, err := sessionKey("b", &p)
+		must(t, err)
+		return text
+	}
+	seen := map[string]string{key(sandbox.Profile{}): "nothing"}
+	fields := reflect.TypeFor[sandbox.Profile]()
+	for i := range fields.NumField() {
+		for n, v := range others(t, fields.Field(i).Type, at) {
+			var p sandbox.Profile
+			reflect.ValueOf(&p).Elem().Field(i).Set(v)
+			name := fmt.Sprint(fields.Field(i).Name, " ", n)
+			if same, ok := seen[key(p)]; ok {
+				t.Errorf("a profile with %s has the key of one with %s", name, same)
+			}
+			seen[key(p)] = name
+		}
+	}
+	if a, b := key(sandbox.Profile{Write: []string{"/a", "/b"}}), key(sandbox.Profile{Write: []string{"/a /b"}}); a == b {
+		t.Error("two paths have the key of one with a space in it")
+	}
+}
+
+// others gives values of a type that are not its zero value, each with another
+// field set where it has some.
+func others(t *testing.T, of reflect.Type, path string) []reflect.Value {
+	one := reflect.New(of).Elem()
+	switch of.Kind() {
+	case reflect.String:
+		one.SetString(path)
+	case reflect.Bool:
+		one.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		one.SetInt(7)
+	case reflect.Uint8, reflect.Uint32:
+		one.SetUint(7)
+	case reflect.Float64:
+		one.SetFloat(7)
+	case reflect.Slice:
+		full := reflect.MakeSlice(of, 1, 1)
+		full.Index(0).Set(others(t, of.Elem(), path)[0])
+		return []reflect.Value{reflect.MakeSlice(of, 0, 0), full}
+	case reflect.Pointer:
+		list := []reflect.Value{reflect.New(of.Elem())}
+		for _, v := range others(t, of.Elem(), path) {
+			p := reflect.New(of.Elem())
+			p.Elem().Set(v)
+			list = append(list, p)
+		}
+		return list
+	case reflect.Struct:
+		var list []reflect.Value
+		for i := range of.NumField() {
+			if of.Field(i).Tag.Get("json") == "-" {
+				continue // says of itself that it does not count
+			}
+			for _, v := range others(t, of.Field(i).Type, path) {
+				s := reflect.New(of).Elem()
+				s.Field(i).Set(v)
+				list = append(list, s)
+			}
+		}
+		return list
+	default:
+		t.Fatalf("a field of kind %v", of.Kind())
+	}
+	return []reflect.Value{one}
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // grounds is what a workspace is judged against. All paths are absolute,
@@ -14,6 +15,7 @@ type grounds struct {
 	temps     []string // temp directories besides the well-known ones
 	protected []string // configuration and state of sbx: nothing at, above or below
 	files     []knownFile
+	inHomes   []place // homePlaces of homes; nil: not made yet
 }
 
 // knownFile is a directory that is refused under any other name as well.
@@ -25,6 +27,7 @@ type knownFile struct {
 // identify fills in files: a bind mount, or another spelling where case does
 // not count, is the same directory.
 func (g *grounds) identify() {
+	g.inHomes = placesIn(g.homes)
 	for _, list := range [...][]string{g.homes, g.temps, g.protected, {"/", "/etc", "/tmp", "/usr"}} {
 		for _, p := range list {
 			if info, err := os.Stat(p); err == nil {
@@ -81,14 +84,21 @@ func (g grounds) judge(dir string) string {
 			nearest = p
 		}
 	}
-	for _, home := range append(homesAbove(dir), g.homes...) {
-		for _, p := range homePlaces {
-			consider(place{filepath.Join(home, p.path), p.reach, p.what})
+	considerAll := func(list []place) {
+		for _, p := range list {
+			consider(p)
 		}
 	}
-	for _, p := range systemPlaces {
-		consider(p)
+	for _, home := range homesAbove(dir) {
+		if !slices.Contains(g.homes, home) {
+			considerAll(placesIn([]string{home}))
+		}
 	}
+	if g.inHomes == nil {
+		g.inHomes = placesIn(g.homes)
+	}
+	considerAll(g.inHomes)
+	considerAll(systemPlaces[:])
 	for _, t := range g.temps {
 		if dir == t { // what contains one, as a project with its own TMPDIR does, is fine
 			consider(place{t, itself, "the shared temp directory"})
@@ -103,6 +113,17 @@ func (g grounds) judge(dir string) string {
 		return ""
 	}
 	return verdict(dir, nearest.path, nearest.what)
+}
+
+// placesIn lists homePlaces of each of the home directories.
+func placesIn(homes []string) []place {
+	list := make([]place, 0, len(homes)*len(homePlaces))
+	for _, home := range homes {
+		for _, p := range homePlaces {
+			list = append(list, place{filepath.Join(home, p.path), p.reach, p.what})
+		}
+	}
+	return list
 }
 
 // homesAbove finds home directories by their place: somebody else's home is as

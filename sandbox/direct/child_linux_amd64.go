@@ -12,7 +12,6 @@ import (
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/bound"
-	"github.com/sbx-run/sbx/sandbox/filter"
 	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/sandbox/spawn"
 )
@@ -76,7 +75,9 @@ func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c
 	if !s.profile.Supervisor {
 		p.Call("enter new process group", unix.SYS_SETPGID, []uintptr{0, 0})
 	}
-	planDropBounding(p)
+	if dropsBounding() {
+		planDropBounding(p)
+	}
 	if i := s.profile.Identity; i != nil {
 		planIdentity(p, i)
 	}
@@ -90,9 +91,19 @@ func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c
 	planNoPrivileges(p)
 	p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})
 	x.plan(p)
-	planFilter(p, s.decision.filters, s.programs)
+	planFilter(p, s.decision.filters, s.code)
 	p.LeaveOut(s.only.omit)
 	return p
+}
+
+// dropsBounding says whether this thread, and with it a child in the same user
+// namespace, can drop something from the bounding set: without CAP_SETPCAP each of
+// the calls fails. In doubt they are made.
+func dropsBounding() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have [2]unix.CapUserData
+	err := unix.Capget(&header, &have[0])
+	return err != nil || have[0].Effective&(1<<unix.CAP_SETPCAP) != 0
 }
 
 // planDropBounding needs a capability itself; without it there is nothing to
@@ -123,8 +134,7 @@ func planNoPrivileges(p *spawn.Plan) {
 	p.Call("drop capabilities", unix.SYS_CAPSET, []uintptr{spawn.Ptr(p, &header), spawn.Ptr(p, new([2]unix.CapUserData))})
 }
 
-func planFilter(p *spawn.Plan, names []string, programs [][]byte) {
-	code := filter.Load(programs...)
+func planFilter(p *spawn.Plan, names []string, code []syscall.SockFilter) {
 	prog := &syscall.SockFprog{Len: uint16(len(code)), Filter: unsafe.SliceData(code)}
 	p.Call("load system call filter "+strings.Join(names, "+"), unix.SYS_SECCOMP, []uintptr{unix.SECCOMP_SET_MODE_FILTER, 0, spawn.Ptr(p, prog)})
 }
@@ -174,7 +184,7 @@ func (s *session) tried(ruleset int) error {
 	}
 	return stepError(tryChild(func(p *spawn.Plan) {
 		p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})
-		planFilter(p, s.decision.filters, s.programs)
+		planFilter(p, s.decision.filters, s.code)
 		p.Call("open /dev/null for writing, confined", unix.SYS_OPENAT, []uintptr{spawn.Cwd, p.Str("/dev/null"), unix.O_WRONLY}, spawn.Want(unix.EACCES))
 		p.Call("make a unix socket, confined", unix.SYS_SOCKET, []uintptr{unix.AF_UNIX, unix.SOCK_STREAM, 0}, spawn.Want(unix.EPERM))
 		p.Call("io_uring_setup", unix.SYS_IO_URING_SETUP, []uintptr{0, 0}, spawn.Want(unix.ENOSYS))

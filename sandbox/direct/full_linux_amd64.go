@@ -17,6 +17,7 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/bound"
 	"github.com/sbx-run/sbx/sandbox/egress"
+	"github.com/sbx-run/sbx/sandbox/filter"
 	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/sandbox/spawn"
@@ -30,7 +31,7 @@ type full struct {
 	abi      int
 	decision decision
 	bounds   bound.Bounds
-	programs [][]byte
+	code     []syscall.SockFilter // of all filters
 	host     *layout.Host
 
 	mu     sync.RWMutex // runs read, Close writes
@@ -57,9 +58,11 @@ func openNamespaces(b *Backend, p sandbox.Profile, tier string) (sandbox.Session
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
 		return nil, err
 	}
-	if s.programs, err = programs(s.decision.filters); err != nil {
+	list, err := programs(s.decision.filters)
+	if err != nil {
 		return nil, err
 	}
+	s.code = filter.Load(list...)
 	if s.init, err = spawn.NewInit(); err != nil {
 		return nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
 	}
@@ -311,7 +314,7 @@ func (s *full) plan(run start, spots []layout.Spot, links []layout.Link) *spawn.
 	planNoPrivileges(p)
 	p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, nil, spawn.Load(rules))
 	run.explain.plan(p)
-	planFilter(p, s.decision.filters, s.programs)
+	planFilter(p, s.decision.filters, s.code)
 	p.LeaveOut(s.only.omit)
 	return p
 }

@@ -34,7 +34,7 @@ func (s *session) steps(ruleset int, t proc.Thread) []step {
 		step{"enter landlock domain", func() error { return restrictSelf(ruleset) }},
 	)
 	name := "load system call filter " + strings.Join(s.decision.filters, "+") + "+thread"
-	all = append(all, step{name, func() error { return load(s.program(t.ID)) }})
+	all = append(all, step{name, func() error { return load(s.shielded(t.ID)) }})
 	return slices.DeleteFunc(all, func(st step) bool { return s.only.omit != nil && s.only.omit(st.name) })
 }
 
@@ -101,9 +101,9 @@ func restrictSelf(ruleset int) error {
 	return nil
 }
 
-// program puts the session's filters and the shield of the starting thread into
+// shielded puts the session's filters and the shield of the starting thread into
 // one.
-func (s *session) program(tid int) []syscall.SockFilter {
+func (s *session) shielded(tid int) []syscall.SockFilter {
 	return filter.Load(append(slices.Clone(s.programs), filter.ThreadShield(tid))...)
 }
 

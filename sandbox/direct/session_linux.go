@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -253,7 +254,8 @@ type session struct {
 	abi         int
 	decision    decision
 	bounds      bound.Bounds
-	programs    [][]byte // in the order of decision.filters
+	programs    [][]byte             // in the order of decision.filters
+	code        []syscall.SockFilter // all of them in one
 	write, read []layout.Place
 	inside      []string // hidden paths below writable ones, judged when the session was opened
 
@@ -276,7 +278,7 @@ func openLandlock(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
 		return nil, err
 	}
-	if s.programs, err = programs(s.decision.filters); err != nil {
+	if err = s.program(); err != nil {
 		return nil, err
 	}
 	if err := s.openPlaces(); err != nil {
@@ -288,6 +290,14 @@ func openLandlock(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
 		return nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
 	}
 	return s, nil
+}
+
+// program gets the filters ready.
+func (s *session) program() (err error) {
+	if s.programs, err = programs(s.decision.filters); err == nil {
+		s.code = filter.Load(s.programs...)
+	}
+	return err
 }
 
 func programs(names []string) ([][]byte, error) {
