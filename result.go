@@ -57,6 +57,9 @@ type Result struct {
 	// Changes is what a previewed run would change; nil when it was none, or did
 	// not start.
 	Changes *Changes `json:"changes,omitempty"`
+	// Redacted is the number of places in the output where a credential was taken
+	// out; see Options.Redact.
+	Redacted int `json:"redacted,omitempty"`
 }
 
 // ResultSchema is the number of the schema that a Result follows. It rises when
@@ -110,21 +113,25 @@ func (r *Record) read(report Report, workspace string) {
 
 // job is one request on its way.
 type job struct {
-	engine  *Engine
-	private *private
-	session *sharedSession
-	audit   *auditFile
-	own     []string // sbx's own directories
-	command sandbox.Command
-	script  *shell.Script
-	watch   *protect.Watch
-	profile sandbox.Profile
-	preview previewing
-	result  Result
+	engine    *Engine
+	private   *private
+	session   *sharedSession
+	audit     *auditFile
+	own       []string // sbx's own directories
+	command   sandbox.Command
+	script    *shell.Script
+	watch     *protect.Watch
+	profile   sandbox.Profile
+	preview   previewing
+	scrubbers *scrubbers
+	result    Result
 }
 
 func (j *job) close() {
 	j.audit.close()
+	if j.scrubbers != nil {
+		j.scrubbers.close()
+	}
 	if j.session != nil {
 		j.engine.sessions.put(j.session)
 	}

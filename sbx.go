@@ -17,6 +17,7 @@ import (
 	"github.com/sbx-run/sbx/guard"
 	"github.com/sbx-run/sbx/netrules"
 	"github.com/sbx-run/sbx/permit"
+	"github.com/sbx-run/sbx/redact"
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/protect"
 	"github.com/sbx-run/sbx/secretsenv"
@@ -88,6 +89,12 @@ type Options struct {
 	// where commands can write. Empty: none.
 	Audit string
 
+	// Redact says from which output credentials are taken out, RedactValuesOnly that
+	// only known values are, and nothing by its shape. What Resolver found is known.
+	Redact           Redact
+	RedactValuesOnly bool
+	Resolver         *secretsenv.Resolver
+
 	// PreviewKept is how long previews are kept for later; 0: PreviewKept.
 	PreviewKept time.Duration
 
@@ -141,8 +148,9 @@ type Engine struct {
 	environ  environ
 	home     string // of the caller
 	user     string
-	survey   func() *survey // for commands that run as the caller; taken once
-	usual    func() clean   // for commands that ask for no variable by name
+	survey   func() *survey        // for commands that run as the caller; taken once
+	usual    func() clean          // for commands that ask for no variable by name
+	known    func() redact.Secrets // of the environment
 	rules    netrules.Policy
 	sessions sessions
 	seen     protect.Memory
@@ -181,6 +189,7 @@ func New(o Options) (*Engine, error) {
 	}
 	e.survey = sync.OnceValue(func() *survey { return e.surveyFor(nil) })
 	e.usual = sync.OnceValue(func() clean { return e.clean(nil, e.home, nil) })
+	e.known = sync.OnceValue(func() redact.Secrets { return redact.Prepare(credentials(e.environ, o.Secrets)) })
 	return e, nil
 }
 
@@ -215,6 +224,7 @@ func (e *Engine) Run(ctx context.Context, req Request) (Result, error) {
 	defer job.close()
 	if err == nil {
 		job.result.Result, err = job.run(ctx)
+		job.result.Redacted = job.scrubbers.close()
 		job.lookAfter(err)
 		job.apartHint()
 		withoutOwn(job.result.Denials, job.own)
@@ -332,9 +342,13 @@ func (e *Engine) prepare(ctx context.Context, req Request, may mayRun) (*job, er
 		goProxy: clean.goProxy, online: profile.Network != sandbox.NetworkNone, keep: clean.asked,
 		hidden: func(file string) bool { return e.hides(file, profile.Read) },
 	})
+	stdout, stderr, scrubbers, err := e.scrub(req)
+	if j.scrubbers = scrubbers; err != nil {
+		return j, err
+	}
 	j.command = sandbox.Command{
 		Argv: argv, Env: append(env, req.Env...), Dir: dir,
-		Stdin: req.Stdin, Stdout: req.Stdout, Stderr: req.Stderr,
+		Stdin: req.Stdin, Stdout: stdout, Stderr: stderr,
 		Timeout: req.Timeout, Grace: req.Grace, Orphaned: req.Orphaned, Signals: req.Signals,
 	}
 	j.profile = profile

@@ -27,10 +27,14 @@ type Config struct {
 	References []string `json:"references,omitempty"` // sorted names of every ${NAME}, anywhere
 	VaultEnv   []string `json:"vault_env,omitempty"`  // secrets.vault_env
 	ExposeEnv  []string `json:"expose_env,omitempty"` // secrets.expose_env
-	Backends   []string `json:"backends,omitempty"`   // sbx.backend: one, or an order
-	Slots      Slots    `json:"slots,omitzero"`
-	AcceptGaps []string `json:"accept_gaps,omitempty"` // sbx.accept_gaps
-	Require    []string `json:"require,omitempty"`     // sbx.require
+	// RedactOutput is secrets.redact_output, nil when the file does not say: whether
+	// what has the shape of a credential is taken out of output.
+	RedactOutput *bool    `json:"redact_output,omitempty"`
+	Redact       bool     `json:"redact,omitempty"`   // sbx.redact
+	Backends     []string `json:"backends,omitempty"` // sbx.backend: one, or an order
+	Slots        Slots    `json:"slots,omitzero"`
+	AcceptGaps   []string `json:"accept_gaps,omitempty"` // sbx.accept_gaps
+	Require      []string `json:"require,omitempty"`     // sbx.require
 	// Network is "on", "off", "auto", "allow:…", or "" when the file does not say.
 	Network   string   `json:"network,omitempty"`
 	AllowTags []string `json:"allow_tags,omitempty"` // sbx.allow_tags

@@ -44,18 +44,21 @@ func (d *decoder) config(root object) Config {
 	return c
 }
 
-// secrets reads two keys of a section that is Pepe's.
+// secrets reads three keys of a section that is Pepe's.
 func (d *decoder) secrets(c *Config, value any) {
 	o, ok := d.object("secrets", value)
 	if !ok {
 		return
 	}
-	d.each("secrets.", o, []string{"vault_env", "expose_env"}, func(key string, value any) bool {
+	d.each("secrets.", o, []string{"vault_env", "expose_env", "redact_output"}, func(key string, value any) bool {
 		switch key {
 		case "vault_env":
 			c.VaultEnv = d.names("secrets.vault_env", value)
 		case "expose_env":
 			c.ExposeEnv = d.names("secrets.expose_env", value)
+		case "redact_output":
+			on := d.flag("secrets.redact_output", value)
+			c.RedactOutput = &on
 		}
 		return true
 	})
@@ -63,7 +66,7 @@ func (d *decoder) secrets(c *Config, value any) {
 
 var sbxKeys = []string{
 	"backend", "explain_denials", "accept_gaps", "require", "network", "allow_tags", "proxy", "timeout", "allow_write", "allow_read", "hide", "guard", "audit",
-	"protect", "unprotect", "protect_strict", "read_only", "temp", "limits", "preview", "container", "helpers", "wrappers",
+	"protect", "unprotect", "protect_strict", "read_only", "temp", "limits", "preview", "container", "helpers", "redact", "wrappers",
 }
 
 func (d *decoder) sbx(c *Config, value any) {
@@ -116,6 +119,8 @@ func (d *decoder) sbx(c *Config, value any) {
 			c.Unprotect = d.inner(full, value)
 		case "protect_strict":
 			c.ProtectStrict = d.flag(full, value)
+		case "redact":
+			c.Redact = d.flag(full, value)
 		case "read_only":
 			c.ReadOnly = d.flag(full, value)
 		case "temp":

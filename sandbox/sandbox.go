@@ -22,6 +22,10 @@ var (
 	ErrStart = errors.New("command not started")
 	// ErrLost: the command may have run, its outcome is unknown.
 	ErrLost = errors.New("outcome lost")
+	// ErrUnread is what a writer of Command.Stdout or Stderr says that passes on to a
+	// file which nobody reads any more: the command learns it as if it had the
+	// file itself, and it is no error of the run.
+	ErrUnread = errors.New("nobody reads the output")
 )
 
 // Backend is one way to confine a command.

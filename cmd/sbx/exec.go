@@ -64,6 +64,8 @@ const confineHelp = `
   --allow-read PATH   stays readable although it holds credentials
   --hide PATH         cannot be read
   --read-only         the workspace may not be changed either
+  --redact            take credentials out of the output: what the environment holds, also encoded,
+                      and what looks like one; the command sees a pipe, not a terminal
   --protect PATH      stays as it is, as .git/config, hooks and settings of agents do
   --protect strict    also remove what of these appears, and refuse where they are open
   --unprotect PATH    may be changed although it is on that list
@@ -109,6 +111,7 @@ type execCall struct {
 	unprotect          list
 	temp               choice
 	readOnly           bool
+	redact             bool
 	env                list
 	accept             gapNames
 	explain            explainFlag
@@ -145,6 +148,7 @@ func newExecCall(name string) *execCall {
 	c.Var(&c.unprotect, "unprotect", "")
 	c.Var(&c.temp, "temp", "")
 	c.BoolVar(&c.readOnly, "read-only", false, "")
+	c.BoolVar(&c.redact, "redact", false, "")
 	c.Var(&c.env, "env", "")
 	c.StringVar(&c.tier, "tier", "", "")
 	c.StringVar(&c.require, "require", "", "")

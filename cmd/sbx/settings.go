@@ -50,6 +50,10 @@ func (c *execCall) settings() (sbx.Options, error) {
 	o.Unprotect = append(file.Unprotect, c.unprotect...)
 	o.ProtectStrict = file.ProtectStrict || c.protect.strict
 	o.ReadOnly = file.ReadOnly || c.readOnly
+	if file.Redact || c.redact {
+		o.Redact = sbx.RedactAll
+	}
+	o.RedactValuesOnly = file.RedactOutput != nil && !*file.RedactOutput
 	o.FreshTemp = file.Temp == "run"
 	if c.temp.set {
 		o.FreshTemp = c.temp.value == "run"

@@ -231,7 +231,7 @@ func (o *output) copy() {
 			if werr == nil && w < n {
 				werr = io.ErrShortWrite
 			}
-			if _, file := o.target.(*os.File); file && brokenPipe(werr) {
+			if _, file := o.target.(*os.File); file && brokenPipe(werr) || errors.Is(werr, sandbox.ErrUnread) {
 				return // nobody reads: the command learns it as if it had the file itself
 			}
 			if werr != nil {
