@@ -62,8 +62,12 @@ type Config struct {
 	Temp string `json:"temp,omitempty"` // sbx.temp
 	// PreviewSize is sbx.preview.size in bytes, PreviewKeep is sbx.preview.keep; 0
 	// when the file does not say.
-	PreviewSize int64         `json:"preview_size,omitempty"`
-	PreviewKeep time.Duration `json:"preview_keep_ns,omitempty"`
+	PreviewSize int64            `json:"preview_size,omitempty"`
+	PreviewKeep time.Duration    `json:"preview_keep_ns,omitempty"`
+	Ask         bool             `json:"ask,omitempty"`          // sbx.ask
+	Grants      []string         `json:"auto_approve,omitempty"` // sbx.auto_approve: of calls that name no agent
+	Agents      map[string]Agent `json:"agents,omitempty"`       // agents
+	Policies    []Policy         `json:"policies,omitempty"`     // sbx.policies
 	// Unknown are the keys below "sbx" that nobody reads, e.g. "sbx.netwrok",
 	// in the order of the file. Keys elsewhere are Pepe's.
 	Unknown []string `json:"unknown,omitempty"`
@@ -211,6 +215,13 @@ func (c *Config) expandHome(home string) error {
 			return err
 		}
 		c.GuardAllow[i].Path = one[0]
+	}
+	for i, p := range c.Policies {
+		one := []string{p.Path}
+		if err := c.expand(fmt.Sprintf("sbx.policies[%d].path", i), one, home, false); err != nil {
+			return err
+		}
+		c.Policies[i].Path = one[0]
 	}
 	for _, list := range [...]struct {
 		key   string

@@ -24,23 +24,28 @@ func (d *decoder) fail(key string, format string, args ...any) {
 
 func (d *decoder) config(root object) Config {
 	c := Config{Path: d.path, Found: true}
-	d.each("", root, []string{"sandbox", "secrets", "sbx", "slots", "agents", "projects"}, func(key string, value any) bool {
+	var scopes map[string]Policy
+	d.each("", root, []string{"sandbox", "secrets", "sbx", "slots", "agents", "projects", "policy_scope"}, func(key string, value any) bool {
 		switch key {
 		case "sandbox":
 			c.Sandbox, _ = value.(string) // Pepe takes anything else as none
 		case "secrets":
 			d.secrets(&c, value)
+		case "policy_scope":
+			scopes = d.scope(value)
 		case "sbx":
 			d.sbx(&c, value)
 		case "slots":
 			c.Slots.All = d.slot("slots", value)
 		case "agents":
 			c.Slots.Agents = d.owners("agents", "slots", value)
+			c.Agents = d.agents(value)
 		case "projects":
 			c.Slots.Projects = d.owners("projects", "default_slots", value)
 		}
 		return true // every other key is Pepe's
 	})
+	scoped(c.Policies, scopes)
 	return c
 }
 
@@ -67,6 +72,7 @@ func (d *decoder) secrets(c *Config, value any) {
 var sbxKeys = []string{
 	"backend", "explain_denials", "accept_gaps", "require", "network", "allow_tags", "proxy", "timeout", "allow_write", "allow_read", "hide", "guard", "audit",
 	"protect", "unprotect", "protect_strict", "read_only", "temp", "limits", "preview", "container", "helpers", "redact", "wrappers",
+	"ask", grantsKey, "policies",
 }
 
 func (d *decoder) sbx(c *Config, value any) {
@@ -125,6 +131,12 @@ func (d *decoder) sbx(c *Config, value any) {
 			c.ReadOnly = d.flag(full, value)
 		case "temp":
 			c.Temp = d.temp(full, value)
+		case "ask":
+			c.Ask = d.flag(full, value)
+		case grantsKey:
+			c.Grants = d.words(full, value)
+		case "policies":
+			c.Policies = d.policies(value)
 		default:
 			return false
 		}

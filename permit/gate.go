@@ -70,7 +70,9 @@ type Gate struct {
 	Sessions *Sessions // nil: nothing is granted in sessions
 	Policies []Scope
 	// Open: grants are not needed, the policies alone decide.
-	Open    bool
+	Open bool
+	// OneCall: nothing else is done in a run, so that nothing is granted for one.
+	OneCall bool
 	Parking Parking       // nil: what nobody can be asked about is refused
 	Wait    time.Duration // for an answer; 0: AnswerTime
 
@@ -166,7 +168,7 @@ func (g *Gate) decide(run *Run, c Call, where *Context) (Answer, error) {
 	where.InSession, where.InRun = g.Sessions.Granted(where.Session), run.granted()
 	where.KeepsAlways = g.Store != nil && broken == nil
 	where.KeepsSession = g.Sessions != nil
-	where.KeepsRun = run != nil
+	where.KeepsRun = run != nil && !g.OneCall
 	return Decide(c, *where), broken
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -88,6 +87,10 @@ const confineHelp = `
   --dry-run           print the plan as JSON, run nothing
   --agent NAME        who calls, for what the configuration says of agents (SBX_AGENT)
   --project NAME      likewise (SBX_PROJECT)
+  --ask[=TIME|off]    ask on the terminal before what was never permitted runs; where there is
+                      none only what was granted runs (sbx grants --help); TIME to answer (5m)
+  --tainted           content from outside has entered the run: earlier grants do not count
+  --no-park           refuse what nobody can be asked about, instead of keeping it for sbx approvals
   --die-with-parent   end when the caller or the reader of the output is gone
 `
 
@@ -120,7 +123,10 @@ type execCall struct {
 	dryRun             bool
 	dieWithParent      bool
 	preview            previewCall
+	permission         gateCall
 
+	trusts   bool        // the agent takes content from outside for its own
+	gated    bool        // there is a gate
 	engine   *sbx.Engine // of a call that was understood
 	wrapping bool        // a runtime calls, not a person
 	request  sbx.Request
@@ -159,6 +165,7 @@ func newExecCall(name string) *execCall {
 	c.BoolVar(&c.dryRun, "dry-run", false, "")
 	c.BoolVar(&c.dieWithParent, "die-with-parent", false, "")
 	c.preview.declare(&c.flags)
+	c.permission.declare(&c.flags)
 	return c
 }
 
@@ -237,6 +244,7 @@ func (c *execCall) start(s *streams, err error, help string) int {
 	if result.AuditError != "" && err == nil {
 		s.say("error", result.AuditError)
 	}
+	s.unsaved(result)
 	c.remark(s, result)
 	c.remarkTrust(s, result)
 	if more := c.moreToTell(s, result); more != "" {
@@ -291,7 +299,7 @@ func (c *execCall) perform(s *streams) (sbx.Result, error) {
 		return c.notStarted(s, options, err), err
 	}
 	defer engine.Close()
-	c.engine = engine
+	c.engine, c.gated = engine, options.Gate != nil
 	if c.cwd != "" {
 		if c.request.Dir, err = fromHere(c.cwd); err != nil {
 			return c.notStarted(s, options, err), err
@@ -309,7 +317,7 @@ func (c *execCall) perform(s *streams) (sbx.Result, error) {
 	if c.wrapping || c.dieWithParent {
 		c.request.Orphaned = watchCaller()
 	}
-	return engine.Run(context.Background(), c.request)
+	return engine.Run(c.run(), c.request)
 }
 
 // notStarted is the result of a run that no engine had. It stands in the audit
@@ -334,7 +342,7 @@ func auditPath() string {
 }
 
 func (c *execCall) plan(s *streams, engine *sbx.Engine) error {
-	plan, err := engine.Plan(context.Background(), c.request)
+	plan, err := engine.Plan(c.run(), c.request)
 	if err != nil {
 		return err
 	}

@@ -118,8 +118,19 @@ func plain(s string) bool {
 	return true
 }
 
+// maxOver is the number of marks over one character that are shown as such: more
+// would make it unreadable.
+const maxOver = 2
+
+// hides reports a character that is printable to Unicode, and not to be seen:
+// joiners, selectors, fillers, and the blank of braille.
+func hides(r rune) bool {
+	return r >= 0x034f && (r == 0x2800 || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector))
+}
+
 // layout hands out the visible form piece by piece and counts its columns.
 func layout(s string, emit func(string)) (column int) {
+	over := 0
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)
 		piece, columns := s[:size], 1
@@ -130,13 +141,23 @@ func layout(s string, emit func(string)) (column int) {
 		case r == utf8.RuneError && size == 1:
 			piece = fmt.Sprintf(`\x%02x`, s[0])
 			columns = len(piece)
+		case hides(r):
+			piece = fmt.Sprintf(`\u%04x`, r)
+			columns = len(piece)
 		case unicode.In(r, unicode.Mn, unicode.Me):
-			columns = 0 // drawn over the character before
+			if columns = 0; over == maxOver { // drawn over the character before
+				piece = fmt.Sprintf(`\u%04x`, r)
+				columns = len(piece)
+			}
+			over++
 		case !unicode.IsPrint(r):
 			piece = strings.Trim(strconv.QuoteRune(r), "'") // \x1b, \u202e
 			columns = len(piece)
 		case wide(r):
 			columns = 2
+		}
+		if columns > 0 {
+			over = 0
 		}
 		emit(piece)
 		column += columns

@@ -91,6 +91,9 @@ func (c *execCall) settings() (sbx.Options, error) {
 	if err := c.network(&o, over.Network, file, own); err != nil {
 		return o, err
 	}
+	if err := c.gate(&o, file); err != nil {
+		return o, err
+	}
 	o.GuardAllow, err = guardAllow(file, o.Workspace)
 	return o, err
 }

@@ -13,3 +13,12 @@ func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	return err == nil
 }
+
+// terminalSize is the size of a terminal in characters.
+func terminalSize(f *os.File) (columns, rows int) {
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 || size.Row == 0 {
+		return 80, 24
+	}
+	return int(size.Col), int(size.Row)
+}

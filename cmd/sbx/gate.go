@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/config"
+	"github.com/sbx-run/sbx/permit"
+	"github.com/sbx-run/sbx/shell"
+)
+
+// taintedVar is --tainted for a wrapper, when it is "1".
+const taintedVar = "SBX_TAINTED"
+
+// gateCall is the part of a call about permission.
+type gateCall struct {
+	ask             askFlag
+	tainted, noPark bool
+}
+
+func (g *gateCall) declare(f *flags) {
+	f.Var(&g.ask, "ask", "")
+	f.BoolVar(&g.tainted, "tainted", false, "")
+	f.BoolVar(&g.noPark, "no-park", false, "")
+}
+
+// askFlag is --ask: on, off, or how long to wait for an answer.
+type askFlag struct {
+	set, on bool
+	wait    time.Duration
+}
+
+func (a *askFlag) String() string   { return "" }
+func (a *askFlag) IsBoolFlag() bool { return true }
+func (a *askFlag) Set(v string) error {
+	a.set, a.on, a.wait = true, true, 0
+	switch v {
+	case "true", "on":
+	case "false", "off":
+		a.on = false
+	default:
+		wait, err := duration(v)
+		if err != nil || wait == 0 {
+			return &hintedError{msg: "no such value", hint: "--ask, --ask=off, or --ask=90s to wait that long for an answer"}
+		}
+		a.wait = wait
+	}
+	return nil
+}
+
+// gate puts the permission gate before the command, when somebody has asked for
+// it: --ask or sbx.ask for grants and questions, sbx.policies for policies. Where
+// there is neither, nothing changes.
+func (c *execCall) gate(o *sbx.Options, file config.Config) error {
+	asks := file.Ask
+	if c.permission.ask.set {
+		asks = c.permission.ask.on
+	}
+	if !asks && len(file.Policies) == 0 {
+		return nil
+	}
+	policies, err := policiesOf(file, o.Workspace)
+	if err != nil {
+		return err
+	}
+	g := &permit.Gate{Store: permit.InConfig{Path: file.Path}, Policies: policies, Open: !asks, Wait: c.permission.ask.wait, OneCall: true}
+	c.request.Caller = permit.Caller{Agent: c.agent, Project: c.project}
+	if !c.wrapping {
+		if tty, err := openTerminal(); err == nil {
+			tty.Close()
+			c.request.Authorize = askOnTerminal
+		}
+	}
+	o.Gate = g
+	c.trusts = file.Agents[c.request.Caller.Agent].TrustUntrusted
+	return nil
+}
+
+// policiesOf loads the policies of a configuration.
+func policiesOf(file config.Config, workspace string) ([]permit.Scope, error) {
+	where := shell.Where{Cwd: workspace, Workspace: workspace, Home: os.Getenv("HOME")}
+	scopes, err := permit.FromConfig(file.Policies, func(command string) permit.Call { return permit.Read(command, where) })
+	if err != nil {
+		return nil, usage(fmt.Sprintf("config %q: %s", file.Path, err), "sbx policy lint says which are in order; nothing runs while one is not")
+	}
+	return scopes, nil
+}
+
+// run is the context of the command's one run.
+func (c *execCall) run() context.Context {
+	ctx := context.Background()
+	if c.engine == nil || !c.gated {
+		return ctx
+	}
+	ctx, run := permit.Begin(ctx, c.trusts)
+	if c.permission.tainted || os.Getenv(taintedVar) == "1" {
+		run.Taint()
+	}
+	return ctx
+}
+
+// notPermitted says what the gate refused, and what would allow it.
+func (s *streams) notPermitted(e *permit.RefusedError) {
+	s.say("refused", e.Error())
+	if e.Kind == permit.RefusedParked {
+		s.say("hint", "sbx approvals show "+e.ID+" has all of it; approve "+e.ID+" runs it, deny "+e.ID+" does not")
+	}
+}
+
+// unsaved says that a grant could not be kept.
+func (s *streams) unsaved(r sbx.Result) {
+	if p := r.Permission; p != nil && p.Unsaved != "" {
+		s.fail(errors.New("what was permitted could not be kept, so that the next one asks again: " + p.Unsaved))
+	}
+}
