@@ -5,6 +5,7 @@ import (
 	"github.com/sbx-run/sbx/sandbox/direct"
 	"github.com/sbx-run/sbx/sandbox/helper"
 	"github.com/sbx-run/sbx/sandbox/none"
+	"github.com/sbx-run/sbx/sandbox/ssh"
 )
 
 // Backends lists every backend of this build, the ones that confine most first.
@@ -17,6 +18,7 @@ func Backends() *sandbox.Registry {
 	r.Add(direct.New())
 	r.Add(helper.New("docker"))
 	r.Add(helper.New("podman"))
+	r.Add(ssh.New(ssh.Options{})) // refuses until a registry of one's own names a machine
 	r.Add(none.New())
 	return r
 }

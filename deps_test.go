@@ -138,6 +138,18 @@ var rooms = []room{
 		why: "both sides of a protocol: it knows the contract and starts programs, whatever they link",
 	},
 	{
+		dir: "sandbox/ssh/wire", rooms: []string{"sandbox"}, light: true,
+		why: "frames and what is in them: both ends speak it, and neither is known here",
+	},
+	{
+		dir: "sandbox/ssh/far", rooms: []string{"sandbox", "sandbox/ssh/wire"}, modules: []string{sysModule}, light: true,
+		why: "it takes orders from another machine; who carries them out is given to it",
+	},
+	{
+		dir: "sandbox/ssh", rooms: []string{"sandbox", "sandbox/proc", "sandbox/ssh/wire"}, modules: []string{sysModule, "github.com/google/shlex"}, light: true,
+		why: "a backend knows the contract, not the engine, and no other backend; ssh is a program, not a library",
+	},
+	{
 		dir: "sandbox/container", rooms: []string{"sandbox", "sandbox/credentials", "sandbox/egress", "sandbox/filter", "sandbox/pid1", "sandbox/proc"},
 		modules: []string{sysModule, "github.com/distribution/reference"},
 		why:     "what a container means for a command, whichever engine makes it: it links no engine's client",
@@ -175,13 +187,13 @@ var rooms = []room{
 	},
 	{
 		dir:   ".",
-		rooms: []string{"shell", "classify", "guard", "secretsenv", "redact", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/direct", "sandbox/helper", "sandbox/protect", "changes"},
+		rooms: []string{"shell", "classify", "guard", "secretsenv", "redact", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/direct", "sandbox/helper", "sandbox/protect", "sandbox/credentials", "sandbox/ssh", "changes"},
 		light: true,
 		why:   "the engine is the flow over the light rooms; system calls and heavy libraries stay behind Backend",
 	},
 	{
 		dir:     "cmd/sbx",
-		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/direct", "sandbox/command", "sandbox/helper", "sandbox/probes", "sandbox/warm", "hook", "wrappers", "changes"},
+		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/direct", "sandbox/command", "sandbox/helper", "sandbox/probes", "sandbox/warm", "sandbox/ssh", "sandbox/ssh/far", "sandbox/ssh/wire", "hook", "wrappers", "changes"},
 		modules: []string{sysModule},
 		light:   true,
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",

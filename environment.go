@@ -81,7 +81,7 @@ type surroundings struct {
 
 // environment completes what secretsenv kept. The order of the variables that
 // were there stays.
-func environment(kept []string, s surroundings) []string {
+func environment(kept []string, s surroundings) environ {
 	env := make(environ, 0, len(kept)+len(redirects)+8)
 	for _, kv := range kept {
 		name, _, _ := strings.Cut(kv, "=")

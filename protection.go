@@ -34,6 +34,9 @@ func (j *job) lookAfter(err error) {
 	if err != nil && !errors.Is(err, sandbox.ErrLost) || j.result.Ending == sandbox.NotFound || j.result.Ending == sandbox.NotExec {
 		return // nothing ran
 	}
+	if j.watch == nil { // an errand
+		return
+	}
 	trust := j.watch.Report(protect.Limit)
 	j.result.Trust = trust
 	known := []string{trust.Incomplete}

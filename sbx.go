@@ -102,6 +102,9 @@ type Options struct {
 	// permit. nil: what guard does not refuse runs.
 	Gate *permit.Gate
 
+	// Errand says that another engine has judged the commands; nil: this one does.
+	Errand *Errand
+
 	// Supervisor says that this process exists for one run only: see
 	// sandbox.Profile. An embedding program leaves it false.
 	Supervisor bool
@@ -288,13 +291,12 @@ func (e *Engine) prepare(ctx context.Context, req Request, may mayRun) (*job, er
 		argv = interpreter(req.Dialect, req.Text)
 	}
 	handed := runtimeScript(argv, callerUID(), e.surroundingsOf(who).temps)
-	report = report.follow(workspace, handed)
-	j.result.read(report, workspace)
-	if refusals := report.Refusals(); len(refusals) > 0 {
-		return j, &DeniedError{Refusals: refusals}
+	if e.options.Errand == nil {
+		report = report.follow(workspace, handed)
 	}
-	if why := report.Unread(); why != "" && !e.options.AllowUnparsed {
-		return j, &UnparsedError{Why: why}
+	j.result.read(report, workspace)
+	if err := e.refused(report); err != nil {
+		return j, err
 	}
 	if e.options.Gate != nil {
 		if j.result.Permission, err = may(ctx, req, report); err != nil {
@@ -318,7 +320,10 @@ func (e *Engine) prepare(ctx context.Context, req Request, may mayRun) (*job, er
 		profile.Read = append(profile.Read, handed)
 	}
 	j.script = report.Script
-	if err := j.protect(&profile); err != nil {
+	if e.options.Errand == nil {
+		err = j.protect(&profile)
+	}
+	if err != nil {
 		return j, err
 	}
 	if j.private, err = e.openPrivate(workspace, who, append([]string{workspace}, profile.Write...)); err != nil {
@@ -330,6 +335,9 @@ func (e *Engine) prepare(ctx context.Context, req Request, may mayRun) (*job, er
 		}
 	}
 	profile.Private = sandbox.Private{Temp: j.private.temp(), Cache: j.private.cache()}
+	if e.options.Errand != nil {
+		who = e.options.Errand.adopt(&profile)
+	}
 	if way := profile.Egress; way != nil && inAny(way.Proxy, []string{profile.Private.Temp, profile.Private.Cache}) {
 		return j, &HelperError{"sbx-proxy", way.Proxy, "a command can write there"}
 	}
@@ -342,6 +350,9 @@ func (e *Engine) prepare(ctx context.Context, req Request, may mayRun) (*job, er
 		goProxy: clean.goProxy, online: profile.Network != sandbox.NetworkNone, keep: clean.asked,
 		hidden: func(file string) bool { return e.hides(file, profile.Read) },
 	})
+	if e.options.Errand != nil {
+		req.Env = override(&env, req.Env)
+	}
 	stdout, stderr, scrubbers, err := e.scrub(req)
 	if j.scrubbers = scrubbers; err != nil {
 		return j, err
@@ -354,6 +365,20 @@ func (e *Engine) prepare(ctx context.Context, req Request, may mayRun) (*job, er
 	j.profile = profile
 	j.session, err = e.sessions.get(ctx, e.backend, profile)
 	return j, err
+}
+
+// refused says why a command may not run; nil when it may.
+func (e *Engine) refused(report Report) error {
+	if e.options.Errand != nil {
+		return nil
+	}
+	if refusals := report.Refusals(); len(refusals) > 0 {
+		return &DeniedError{Refusals: refusals}
+	}
+	if why := report.Unread(); why != "" && !e.options.AllowUnparsed {
+		return &UnparsedError{Why: why}
+	}
+	return nil
 }
 
 // interpreter is the command line of the shell that runs a text. The text

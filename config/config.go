@@ -47,6 +47,7 @@ type Config struct {
 	Container Container      `json:"container,omitzero"` // sbx.container
 	Helpers   []Helper       `json:"helpers,omitempty"`  // sbx.helpers
 	Wrappers  []Wrapper      `json:"wrappers,omitempty"` // sbx.wrappers
+	SSH       SSH            `json:"ssh,omitzero"`       // sbx.ssh
 	// Absolute paths; Load has put the home directory in place of "~".
 	AllowWrite []string `json:"allow_write,omitempty"`
 	AllowRead  []string `json:"allow_read,omitempty"`

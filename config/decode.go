@@ -70,7 +70,7 @@ func (d *decoder) secrets(c *Config, value any) {
 }
 
 var sbxKeys = []string{
-	"backend", "explain_denials", "accept_gaps", "require", "network", "allow_tags", "proxy", "timeout", "allow_write", "allow_read", "hide", "guard", "audit",
+	"backend", "ssh", "explain_denials", "accept_gaps", "require", "network", "allow_tags", "proxy", "timeout", "allow_write", "allow_read", "hide", "guard", "audit",
 	"protect", "unprotect", "protect_strict", "read_only", "temp", "limits", "preview", "container", "helpers", "redact", "wrappers",
 	"ask", grantsKey, "policies",
 }
@@ -113,6 +113,8 @@ func (d *decoder) sbx(c *Config, value any) {
 			d.preview(c, value)
 		case "container":
 			c.Container = d.container(value)
+		case "ssh":
+			c.SSH = d.ssh(full, value)
 		case "helpers":
 			c.Helpers = d.helpers(value)
 		case "wrappers":

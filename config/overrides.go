@@ -14,6 +14,11 @@ type Overrides struct {
 	Image   string `json:"image,omitempty"`
 	CPUs    string `json:"cpus,omitempty"`
 	Runtime string `json:"runtime,omitempty"`
+	// For the backend ssh: see SSH.
+	SSHHost      string `json:"ssh_host,omitempty"`
+	SSHWorkspace string `json:"ssh_workspace,omitempty"`
+	SSHOptions   string `json:"ssh_options,omitempty"`
+	SSHDir       string `json:"ssh_dir,omitempty"`
 }
 
 // ReadOverrides reads the variables. It is pure but for getenv.
@@ -22,6 +27,11 @@ func ReadOverrides(getenv func(string) string) (Overrides, error) {
 		Image:   getenv("PEPE_SANDBOX_IMAGE"),
 		CPUs:    getenv("PEPE_SANDBOX_CPUS"),
 		Runtime: getenv("PEPE_SANDBOX_RUNTIME"),
+
+		SSHHost:      getenv("PEPE_SANDBOX_SSH_HOST"),
+		SSHWorkspace: getenv("PEPE_SANDBOX_SSH_WORKSPACE"),
+		SSHOptions:   getenv("PEPE_SANDBOX_SSH_OPTIONS"),
+		SSHDir:       getenv("PEPE_SANDBOX_SSH_DIR"),
 	}
 	if text := getenv("PEPE_SANDBOX_MEM"); text != "" {
 		n, err := MemorySize(text)

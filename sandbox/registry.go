@@ -30,6 +30,19 @@ func (r *Registry) Add(b Backend) {
 	r.backends = append(r.backends, b)
 }
 
+// Put adds a backend, in the place of the one with its name if there is one.
+func (r *Registry) Put(b Backend) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, have := range r.backends {
+		if have.Name() == b.Name() {
+			r.backends[i] = b
+			return
+		}
+	}
+	r.backends = append(r.backends, b)
+}
+
 // Lookup finds a backend by its exact name. An unknown name is an error that
 // lists the known ones; there is no fallback.
 func (r *Registry) Lookup(name string) (Backend, error) {

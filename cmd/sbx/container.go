@@ -10,6 +10,7 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 	wrapped "github.com/sbx-run/sbx/sandbox/command"
 	"github.com/sbx-run/sbx/sandbox/helper"
+	"github.com/sbx-run/sbx/sandbox/ssh"
 )
 
 // engines are the backends that PEPE_SANDBOX_RUNTIME chooses between.
@@ -37,6 +38,7 @@ func (c *execCall) container(o *sbx.Options, file config.Config, over config.Ove
 		}
 		o.Container.CPUs = n
 	}
+	c.far.settle(&file.SSH, over)
 	names := mayUse(o)
 	known, err := registry(file, names...)
 	if err != nil {
@@ -84,6 +86,7 @@ func inContainers(backend string) bool { return slices.Contains(engines[:], back
 // them are installed.
 func registry(file config.Config, wanted ...string) (*sandbox.Registry, error) {
 	r, helpers := sbx.Backends(), file.Helpers
+	r.Put(ssh.New(sshOptions(file.SSH)))
 	for _, name := range wanted {
 		if path, ok := wrapped.Path(name); ok && !slices.Contains(r.Names(), name) {
 			b, err := commandBackend(path, file.Wrappers)
@@ -103,7 +106,7 @@ func registry(file config.Config, wanted ...string) (*sandbox.Registry, error) {
 		switch {
 		case !helper.Names(h.Name):
 			return nil, fmt.Errorf("configuration sbx.helpers %q: a backend's name is made of small letters, digits and dashes", h.Name)
-		case h.Name == "direct" || h.Name == "none":
+		case h.Name == "direct" || h.Name == "none" || h.Name == ssh.Name:
 			return nil, fmt.Errorf("configuration sbx.helpers %q: this backend has no helper", h.Name)
 		}
 		named.Add(helper.At(h.Name, h.Path))
@@ -134,5 +137,10 @@ func backendsHere(wanted ...string) (*sandbox.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
+	over, err := config.ReadOverrides(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	(&sshFlags{}).settle(&file.SSH, over)
 	return registry(file, wanted...)
 }

@@ -46,6 +46,8 @@ const confineHelp = `
   --backend NAME      auto (default): the strongest that works here; or the name of one (sbx doctor
                       lists them; none: no isolation at all; command:PATH: a wrapper script of
                       your own), and never another in its place
+  --ssh-host HOST     the machine of the backend ssh, as ssh names it
+  --ssh-workspace WAY sync (default): changes are carried there and back; shared: the same path there
   --image IMAGE       the container's image (default: python:3.12-slim)
   --session auto|off  keep the container for the next command (sbx session --help)
   --network WHAT      off (default), on, auto, or allow:HOST,… (sbx network --help); --net too
@@ -101,6 +103,7 @@ type execCall struct {
 	agent, project     string
 	backendKey         string // where the configuration names the backend
 	image              string
+	far                sshFlags
 	session            choice
 	cwd                string
 	result             string
@@ -140,6 +143,7 @@ func newExecCall(name string) *execCall {
 	c.StringVar(&c.agent, "agent", os.Getenv(agentVar), "")
 	c.StringVar(&c.project, "project", os.Getenv(projectVar), "")
 	c.StringVar(&c.image, "image", "", "")
+	c.far.declare(&c.flags)
 	c.Var(&c.session, "session", "")
 	c.StringVar(&c.result, "result", "", "")
 	c.Var(&c.net, "network", "")

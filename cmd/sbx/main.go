@@ -44,6 +44,8 @@ func run(args []string, in, out, errs *os.File) int {
 		return help(s, rest)
 	case "--version", "-version", "version":
 		return version(s, rest)
+	case farName:
+		return farCommand(s, rest)
 	}
 	for _, c := range commands() {
 		if c.name == name {

@@ -1,0 +1,282 @@
+//go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
+
+package ssh
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// link is the connection to a machine, which outlives this process.
+type link struct {
+	options Options
+	client  string // path of ssh
+	base    string // path of the socket; other files of the connection lie beside it
+}
+
+// longestSocket leaves room for what ssh appends while it makes the socket: the
+// kernel takes 104 bytes on the shortest system.
+const longestSocket = 104 - 18
+
+// newLink finds the client and the place of the socket. One connection serves
+// all that have the same options.
+func newLink(o Options) (*link, error) {
+	client, err := findClient(o.Client)
+	if err != nil {
+		return nil, err
+	}
+	name := hashOf(strings.Join([]string{client, o.Host, o.Options, o.Program, os.Getenv("SSH_AUTH_SOCK")}, "\x00"))
+	dir, err := stateDir(o.State)
+	if err != nil {
+		return nil, err
+	}
+	return &link{options: o, client: client, base: filepath.Join(dir, name)}, nil
+}
+
+// clientDirs is where ssh is looked for: PATH may hold directories of a workspace.
+var clientDirs = [...]string{"/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin", "/run/current-system/sw/bin"}
+
+func findClient(named string) (string, error) {
+	candidates := []string{named}
+	if named == "" {
+		candidates = nil
+		for _, dir := range clientDirs {
+			candidates = append(candidates, dir+"/ssh")
+		}
+	}
+	for _, path := range candidates {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("there is no %s: install the OpenSSH client, or name it in sbx.ssh.client", strings.Join(candidates, ", "))
+}
+
+// stateDir is a directory that only the caller can enter. Credentials tables
+// list it, so that no confined command on this machine reaches the sockets.
+func stateDir(named string) (string, error) {
+	dirs := []string{named}
+	if named == "" {
+		dirs = nil
+		if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+			dirs = append(dirs, filepath.Join(dir, "sbx", "ssh"))
+		}
+		if home := os.Getenv("HOME"); filepath.IsAbs(home) {
+			dirs = append(dirs, filepath.Join(home, ".local", "state", "sbx", "ssh"))
+		}
+		if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+			dirs = append(dirs, filepath.Join(dir, "sbx-ssh"))
+		}
+	}
+	var first error
+	for _, dir := range dirs {
+		err := error(nil)
+		if len(dir)+17 > longestSocket || strings.Contains(dir, "${") {
+			err = fmt.Errorf("directory %q: it is too long for a socket", dir)
+		}
+		if err == nil {
+			err = ownDir(dir)
+		}
+		if err == nil {
+			return dir, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if first == nil {
+		first = errors.New("neither HOME nor XDG_STATE_HOME is set")
+	}
+	return "", fmt.Errorf("find a place for the connection: %w", first)
+}
+
+func ownDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("directory %q: it belongs to somebody else", dir)
+	}
+	if info.Mode().Perm() != 0o700 {
+		return os.Chmod(dir, 0o700)
+	}
+	return nil
+}
+
+// there says whether a connection seems to stand.
+func (l *link) there() bool {
+	_, err := os.Lstat(l.base)
+	return err == nil
+}
+
+// answers says whether somebody listens on the socket.
+func (l *link) answers() bool {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	unix.CloseOnExec(fd)
+	return unix.Connect(fd, &unix.SockaddrUnix{Name: l.base}) == nil
+}
+
+// lock holds the connection's files until unlock is called.
+func (l *link) lock(ctx context.Context) (unlock func(), err error) {
+	f, err := os.OpenFile(l.base+".lock", os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		if err != unix.EWOULDBLOCK && err != unix.EINTR {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			_ = f.Close()
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	_ = f.Close()
+	return nil, err
+}
+
+// connect makes sure that the connection stands. The process that keeps it
+// belongs to no run: it is in a session of its own and ends by itself.
+func (l *link) connect(ctx context.Context) error {
+	if l.there() {
+		return nil
+	}
+	unlock, err := l.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if l.there() {
+		return nil
+	}
+	args, err := l.options.masterArguments(l.base)
+	if err != nil {
+		return err
+	}
+	// A file, not a pipe: the process that stays would hold the pipe open.
+	words, err := os.CreateTemp(filepath.Dir(l.base), "words-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(words.Name())
+	defer words.Close()
+	master := exec.CommandContext(ctx, l.client, args...)
+	master.Stderr = words
+	master.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := master.Run(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		text, _ := os.ReadFile(words.Name())
+		return l.sshError(string(text), err)
+	}
+	return nil
+}
+
+// forget drops a connection that nobody serves any more.
+func (l *link) forget(ctx context.Context) error {
+	unlock, err := l.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if l.answers() {
+		return nil
+	}
+	_ = os.Remove(l.base)
+	return nil
+}
+
+// session is a command over the connection, not started. Its environment holds
+// nothing that ssh could send.
+func (l *link) session(command string) *exec.Cmd {
+	c := exec.Command(l.client, l.options.sessionArguments(l.base, command)...)
+	for _, name := range [...]string{"HOME", "PATH", "USER", "LOGNAME"} {
+		if value, ok := os.LookupEnv(name); ok {
+			c.Env = append(c.Env, name+"="+value)
+		}
+	}
+	// Not in our process group: what the terminal sends is for us to pass on.
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return c
+}
+
+// ssh's own exit status.
+const sshFailed = 255
+
+// sshError is an error in ssh's words.
+func (l *link) sshError(words string, err error) error {
+	words = oneLine(words)
+	if words == "" {
+		words = err.Error()
+	}
+	return fmt.Errorf("connect to %s: ssh: %s", l.options.Host, words)
+}
+
+// maxWords bounds what is kept of what ssh or the other machine says on standard
+// error.
+const maxWords = 4 << 10
+
+// sayings keeps the end of what is written to it.
+type sayings struct{ bytes.Buffer }
+
+func (s *sayings) Write(p []byte) (int, error) {
+	if s.Len() > maxWords {
+		s.Next(s.Len() - maxWords/2)
+	}
+	return s.Buffer.Write(p)
+}
+
+// oneLine makes a line of what another program says, without control characters.
+func oneLine(words string) string {
+	var lines []string
+	for line := range strings.Lines(words) {
+		line = strings.Map(func(r rune) rune {
+			if r < ' ' || r == 0x7f {
+				return -1
+			}
+			return r
+		}, line)
+		if line = strings.TrimSpace(line); line != "" && strings.Trim(line, "@") != "" {
+			lines = append(lines, line)
+		}
+	}
+	text := strings.Join(lines, "; ")
+	if len(text) > 1000 {
+		text = "…" + text[len(text)-1000:]
+	}
+	return strings.ToValidUTF8(text, "\ufffd")
+}
+
+// hashOf names a thing by a few bytes.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}

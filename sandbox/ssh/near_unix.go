@@ -1,0 +1,283 @@
+//go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
+
+package ssh
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/proc"
+	"github.com/sbx-run/sbx/sandbox/ssh/wire"
+)
+
+const (
+	// silence is how long the other side may say nothing while we listen. It says
+	// something each second; the connection itself is given up after fifteen.
+	silence = 20 * time.Second
+	// patience is how long it may take to end a command once it was told to.
+	patience = 5 * time.Second
+)
+
+// near is this side of one session.
+type near struct {
+	session *session
+	command sandbox.Command
+	child   *exec.Cmd
+	pipe    io.WriteCloser // to ssh
+	in      *wire.Reader
+	out     *wire.Writer
+	words   sayings
+
+	began     time.Time
+	last      atomic.Int64 // when something came; -1 while output waits for its reader
+	terminal  *terminal
+	copied    *int64 // bytes given to writers of the caller's; nil: none
+	copyErr   error
+	closing   []io.Closer
+	credit    atomic.Int64  // bytes of input that may be sent
+	more      chan struct{} // rings when there is more of it
+	tookOrder bool
+}
+
+// start starts ssh.
+func (s *session) start(command string, c sandbox.Command) (*near, error) {
+	n := &near{session: s, command: c, child: s.link.session(command), began: time.Now(), more: make(chan struct{}, 1)}
+	n.child.WaitDelay = time.Second // the process of the connection has its streams, too
+	var err error
+	if n.pipe, err = n.child.StdinPipe(); err != nil {
+		return nil, err
+	}
+	from, err := n.child.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	n.child.Stderr = &n.words
+	if err := n.child.Start(); err != nil {
+		return nil, err
+	}
+	n.in, n.out = wire.NewReader(from), wire.NewWriter(n.pipe)
+	n.terminal = terminalOf(c)
+	return n, nil
+}
+
+// close ends ssh, if it has not ended, and lets go of the streams.
+func (n *near) close() {
+	_ = n.pipe.Close()
+	_ = n.child.Process.Kill()
+	go func() { _ = n.child.Wait() }()
+	n.terminal.close()
+	for _, c := range n.closing {
+		_ = c.Close()
+	}
+}
+
+// received is what came from the other side.
+type received struct {
+	answer wire.Answer
+	err    error
+}
+
+// attend sends the order and waits for its answer.
+func (n *near) attend(ctx context.Context, o wire.Order) (wire.Answer, error) {
+	o.Streams = n.streams()
+	o.Rows, o.Columns = n.terminal.size()
+	targets, err := n.targets()
+	if err != nil {
+		return wire.Answer{}, fmt.Errorf("open streams: %w: %w", err, sandbox.ErrStart)
+	}
+	answers := make(chan received, 1)
+	taken := make(chan struct{})
+	go func() {
+		a, err := n.listen(targets, taken)
+		answers <- received{a, err}
+	}()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		_ = n.out.SendJSON(wire.Begin, o)
+	}()
+	var stop func()
+	defer func() {
+		if stop != nil {
+			stop()
+		}
+	}()
+	tick := time.NewTicker(wire.Beat)
+	defer tick.Stop()
+	gone, orphaned, signals := ctx.Done(), n.command.Orphaned, n.command.Signals
+	var kill <-chan time.Time
+	var ready <-chan struct{}
+	abandon := func() {
+		gone, orphaned, kill = nil, nil, time.After(patience)
+		go func() { _ = n.out.Send(wire.End, nil) }()
+	}
+	own := make(chan os.Signal, 8)
+	for {
+		select {
+		case <-taken:
+			taken, ready = nil, sent // input comes after the order
+			n.tookOrder = true
+		case <-ready:
+			ready = nil
+			stop = n.begin(own, o)
+		case r := <-answers:
+			return n.conclude(r, kill != nil)
+		case <-tick.C:
+			if !n.tookOrder {
+				continue
+			}
+			go func() { _ = n.out.Send(wire.Alive, nil) }()
+			if last := n.last.Load(); kill == nil && last >= 0 && time.Since(n.began)-time.Duration(last) > silence {
+				_ = n.child.Process.Kill()
+			}
+		case <-gone:
+			abandon()
+		case <-orphaned:
+			abandon()
+		case <-kill:
+			_ = n.child.Process.Kill()
+			kill = nil
+			return wire.Answer{Result: abandoned()}, nil
+		case sig, ok := <-signals:
+			if !ok {
+				signals = nil
+			}
+			n.pass(sig)
+		case sig := <-own:
+			n.passOwn(sig)
+		}
+	}
+}
+
+func abandoned() *sandbox.Result {
+	return &sandbox.Result{Ending: sandbox.Abandoned, ExitCode: 128 + int(unix.SIGKILL), Signal: int(unix.SIGKILL)}
+}
+
+// begin starts what waits until the other side has taken the order: input that
+// was read before could not be given back.
+func (n *near) begin(own chan os.Signal, o wire.Order) (stop func()) {
+	if o.Verb != wire.Run {
+		return func() {}
+	}
+	raw := n.terminal.begin()
+	heard := []os.Signal{}
+	if n.terminal.is() {
+		heard = append(heard, unix.SIGWINCH)
+	}
+	if n.session.profile.Supervisor && !raw {
+		// What the terminal sends to our group, the command would have got as well.
+		heard = append(heard, unix.SIGINT, unix.SIGQUIT)
+	}
+	if len(heard) > 0 {
+		signal.Notify(own, heard...)
+	}
+	done := n.send(o.Streams[0])
+	return func() {
+		signal.Stop(own)
+		done()
+	}
+}
+
+// conclude makes an answer of what came last.
+func (n *near) conclude(r received, ended bool) (wire.Answer, error) {
+	if r.err == nil {
+		if r.answer.Result != nil && n.copied != nil {
+			r.answer.Result.BytesOut = n.copied
+		}
+		return r.answer, n.copyErr
+	}
+	_ = n.pipe.Close()
+	err := n.child.Wait() // before the words are read
+	code := n.child.ProcessState.ExitCode()
+	words := n.words.String()
+	switch {
+	case ended:
+		return wire.Answer{Result: abandoned()}, nil
+	case n.tookOrder:
+		if words = oneLine(words); words != "" {
+			words = " (" + words + ")"
+		}
+		return wire.Answer{}, fmt.Errorf("the connection to %s broke, and the command was ended there%s: %w", n.session.options.Host, words, sandbox.ErrLost)
+	case code == sshFailed || code < 0:
+		return wire.Answer{}, &brokenError{n.session.link.sshError(words, errors.Join(err, r.err))}
+	}
+	if words = oneLine(words); words == "" {
+		words = fmt.Sprintf("exit status %d", code)
+	}
+	return wire.Answer{}, &missingError{words}
+}
+
+// listen takes frames until the answer is there.
+func (n *near) listen(targets [2]*target, taken chan<- struct{}) (wire.Answer, error) {
+	if err := n.in.Await(); err != nil {
+		return wire.Answer{}, err
+	}
+	n.heard()
+	close(taken)
+	for {
+		kind, data, err := n.in.Next()
+		if err != nil {
+			return wire.Answer{}, err
+		}
+		n.heard()
+		switch kind {
+		case wire.Output, wire.Diagnosis:
+			n.last.Store(-1)
+			n.write(targets[kind-wire.Output], data, byte(kind-wire.Output)+1)
+			n.heard()
+		case wire.Credit:
+			if number, ok := wire.NumberOf(data); ok {
+				n.credit.Add(int64(number))
+				select {
+				case n.more <- struct{}{}:
+				default:
+				}
+			}
+		case wire.Done:
+			var a wire.Answer
+			if err := json.Unmarshal(data, &a); err != nil {
+				return wire.Answer{}, fmt.Errorf("read the answer: %w", err)
+			}
+			return a, nil
+		}
+	}
+}
+
+func (n *near) heard() { n.last.Store(int64(time.Since(n.began))) }
+
+// pass sends a signal by its name: the numbers differ between systems.
+func (n *near) pass(sig os.Signal) {
+	s, ok := sig.(syscall.Signal)
+	if !ok {
+		return
+	}
+	if name := strings.TrimPrefix(unix.SignalName(s), "SIG"); name != "" {
+		go func() { _ = n.out.Send(wire.Signal, []byte(name)) }()
+	}
+}
+
+// passOwn passes on what we heard ourselves.
+func (n *near) passOwn(sig os.Signal) {
+	if sig == unix.SIGWINCH {
+		if rows, columns := n.terminal.size(); rows > 0 {
+			go func() { _ = n.out.Send(wire.Resize, wire.Size{Rows: rows, Columns: columns}.Bytes()) }()
+		}
+		return
+	}
+	if proc.TerminalSends(sig) {
+		n.pass(sig)
+	}
+}
