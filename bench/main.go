@@ -52,6 +52,7 @@ func sections() []section {
 		{name: "build", run: build},
 		{name: "denials", run: denials, slow: true},
 		{name: "output", run: output},
+		{name: "redact", run: redactSpeed},
 		{name: "container", run: container},
 		{name: "container-output", run: containerOutput, slow: true},
 		{name: "network", run: network},

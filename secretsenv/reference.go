@@ -103,6 +103,26 @@ func (r *Resolver) Resolve(ctx context.Context, setting string) (string, error) 
 	}), nil
 }
 
+// Check is Resolve for a person: it also objects to a ${NAME} in a longer text that
+// is not set, and says nothing of the value.
+func (r *Resolver) Check(ctx context.Context, setting string) error {
+	if IsReference(setting) {
+		_, err := r.Resolve(ctx, setting)
+		return err
+	}
+	missing := ""
+	interpolate(setting, func(name string) string {
+		if _, set := r.getenv(name); !set && missing == "" {
+			missing = name
+		}
+		return ""
+	})
+	if missing != "" {
+		return &UnsetError{setting, "the variable " + missing + " is not set"}
+	}
+	return nil
+}
+
 // Flush forgets what was found.
 func (r *Resolver) Flush() {
 	r.mu.Lock()

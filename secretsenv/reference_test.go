@@ -145,6 +145,19 @@ func TestResolveEndsWithItsContext(t *testing.T) {
 	}
 }
 
+func TestCheck(t *testing.T) {
+	r, _ := resolver(t)
+	for setting, why := range map[string]string{
+		"plain": "", "${KEY}": "", "a ${KEY}": "", "exec:echo x": "", "exec:false": "exit status 1",
+		"${ABSENT}": "not set", "a ${KEY} ${ABSENT}": "ABSENT is not set",
+	} {
+		err := r.Check(t.Context(), setting)
+		if (err == nil) != (why == "") || err != nil && !strings.Contains(err.Error(), why) {
+			t.Errorf("Check(%q) = %v, want %q", setting, err, why)
+		}
+	}
+}
+
 func TestReferenceForms(t *testing.T) {
 	for setting, want := range map[string][2]bool{
 		"${A}": {true, true}, "exec:x": {true, true}, "file:/x": {true, true}, "x${A}": {false, true},

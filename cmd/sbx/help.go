@@ -25,6 +25,7 @@ func commands() []command {
 		{"hook", "let a coding agent ask sbx before it runs a command", hookHelp, hookCommand},
 		{"wrapper", "install the wrapper that an agent runtime calls", wrapperHelp, wrapperCommand},
 		{"network", "list what --network allow:… has names for", networkHelp, networkCommand},
+		{"secret", "check the secrets that the configuration refers to", secretHelp, secretCommand},
 		{"session", "keep a container between commands", sessionHelp, sessionCommand},
 		{"probe", "try what a backend really stops on this machine", probeHelp, probeCommand},
 	}
