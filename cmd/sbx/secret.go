@@ -115,7 +115,7 @@ func checkSecrets(key string) (secretCheck, error) {
 	if err != nil {
 		return c, err
 	}
-	settings := below(all, key)
+	settings := settingsBelow(all, key)
 	if key != "" && len(settings) == 0 {
 		return c, noSetting(key, all)
 	}
@@ -135,7 +135,7 @@ func checkSecrets(key string) (secretCheck, error) {
 	return c, nil
 }
 
-func below(settings []config.Setting, key string) []config.Setting {
+func settingsBelow(settings []config.Setting, key string) []config.Setting {
 	var list []config.Setting
 	for _, s := range settings {
 		rest, ok := strings.CutPrefix(s.Path, key)
