@@ -56,6 +56,7 @@ func sections() []section {
 		{name: "container", run: container},
 		{name: "container-output", run: containerOutput, slow: true},
 		{name: "network", run: network},
+		{name: "line", run: line},
 		{name: "memory", run: memory},
 		{name: "user", run: asUser},
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,49 +23,107 @@ const (
 	networkBytes = 256 << 20
 )
 
+// ways are the names of the rows.
+const (
+	wayDirect  = "network on"
+	wayRelay   = "network on, by way of a bare relay in C"
+	wayConnect = "allow:, CONNECT"
+	waySOCKS   = "allow:, SOCKS 5"
+	wayOwn     = "allow:, a program that knows no proxy"
+	wayHTTP    = "network on, HTTP"
+	wayPlain   = "allow:, HTTP by the proxy"
+)
+
 // network compares connections of a confined command that go through sbx-proxy
-// with those of one that has the host's network.
+// with those of one that has the host's network. The server is an address of
+// this host, so that three processes share the processors where there are two
+// without a proxy; what that alone costs is the row of the relay.
 func network(w io.Writer, o options) error {
-	server, err := blaster()
+	server, err := blaster(ownAddress())
 	if err != nil {
 		return err
 	}
 	defer server.Close()
 	at := server.Addr().String()
-	var clients []*netClient
-	defer func() {
-		for _, c := range clients {
-			c.close()
-		}
-	}()
-	for _, c := range []struct{ name, network, way string }{
-		{"network on", "on", "direct"},
-		{"allow:, CONNECT", "allow:" + at, "connect"},
-		{"allow:, SOCKS 5", "allow:" + at, "socks"},
-	} {
-		client, err := o.netClient(c.name, c.network, at, c.way)
-		if err != nil {
-			return err
-		}
-		clients = append(clients, client)
+	rows := []netRow{{wayDirect, "on", at, "direct"}}
+	relay, port, err := o.relay(at)
+	if err != nil {
+		fmt.Fprintf(w, "\nA bare relay: not measured here: %v\n", err)
+	} else {
+		defer relay()
+		rows = append(rows, netRow{wayRelay, "on", "127.0.0.1:" + port, "direct"})
 	}
-	var connect, transfer []candidate
-	for _, c := range clients {
-		connect = append(connect, candidate{name: c.name, run: func() (time.Duration, error) { return c.ask("ping", pings) }})
-		transfer = append(transfer, candidate{name: c.name, run: func() (time.Duration, error) { return c.ask("fetch", networkBytes) }})
+	list := "allow:" + at
+	rows = append(rows, netRow{wayConnect, list, at, "connect"}, netRow{waySOCKS, list, at, "socks"})
+	if !server.Addr().(*net.TCPAddr).IP.IsLoopback() { // that one is the command's own
+		rows = append(rows, netRow{wayOwn, list, at, "direct"})
 	}
-	if err := compare(w, "One new connection, one byte back", max(3, o.rounds/3), connect, nil); err != nil {
+	rows = append(rows, netRow{wayHTTP, "on", at, "get"}, netRow{wayPlain, list, at, "proxy"})
+	clients, err := o.netClients(rows)
+	defer clients.close()
+	if err != nil {
 		return err
 	}
-	if err := compare(w, "256 MiB over one connection", max(3, o.rounds/10), transfer, []bound{{of: clients[1].name, by: clients[0].name, atMost: 1 / 0.7}}); err != nil {
+	if err := compare(w, "One new connection, one byte back", max(3, o.rounds/3), clients.candidates("ping", pings), nil); err != nil {
 		return err
 	}
-	return clients[1].memory(w)
+	const most = 1 / 0.7
+	if err := compare(w, "256 MiB over one connection", max(3, o.rounds/10), clients.candidates("fetch", networkBytes), []bound{
+		{of: wayConnect, by: wayDirect, atMost: most},
+		{of: wayOwn, by: wayDirect, atMost: most},
+		{of: wayPlain, by: wayHTTP, atMost: most},
+		{of: wayRelay, by: wayDirect},
+		{of: wayConnect, by: wayRelay},
+	}); err != nil {
+		return err
+	}
+	return clients.named(wayConnect).memory(w)
 }
 
-// blaster sends as many bytes as the first line of a connection says.
-func blaster() (net.Listener, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// ownAddress is one of this host's that a sandbox would not take for its own.
+func ownAddress() string {
+	list, _ := net.InterfaceAddrs()
+	for _, a := range list {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
+			return n.IP.String()
+		}
+	}
+	return "127.0.0.1"
+}
+
+// relay starts bench/floor/relay.c on the way to a server.
+func (o options) relay(to string) (stop func(), port string, err error) {
+	if _, err := os.Stat(o.helper("relay")); err != nil {
+		return nil, "", errNoCompiler
+	}
+	host, number, err := net.SplitHostPort(to)
+	if err != nil {
+		return nil, "", err
+	}
+	cmd := exec.Command(o.helper("relay"), host, number)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	stop = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	if port, err = bufio.NewReader(out).ReadString('\n'); err != nil {
+		stop()
+		return nil, "", fmt.Errorf("relay: %w", err)
+	}
+	return stop, strings.TrimSpace(port), nil
+}
+
+// blaster sends as many bytes as the first line of a connection says: a number,
+// or a request for one by HTTP.
+func blaster(host string) (net.Listener, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, err
 	}
@@ -77,15 +136,10 @@ func blaster() (net.Listener, error) {
 			}
 			go func() {
 				defer c.Close()
-				var n int64
-				if _, err := fmt.Fscanln(c, &n); err != nil {
-					return
-				}
-				for n > 0 {
-					sent, err := c.Write(buffer[:min(n, int64(len(buffer)))])
-					if err != nil {
-						return
-					}
+				n, err := asked(c)
+				for n > 0 && err == nil {
+					var sent int
+					sent, err = c.Write(buffer[:min(n, int64(len(buffer)))])
 					n -= int64(sent)
 				}
 			}()
@@ -93,6 +147,29 @@ func blaster() (net.Listener, error) {
 	}()
 	return l, nil
 }
+
+// asked reads how many bytes are wanted, and sends the head of an HTTP answer.
+func asked(c net.Conn) (n int64, err error) {
+	r := bufio.NewReader(c)
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return 0, err
+	}
+	rest, http := strings.CutPrefix(line, "GET /")
+	if _, err := fmt.Sscan(rest, &n); err != nil || !http {
+		return n, err
+	}
+	for strings.TrimSpace(line) != "" && err == nil {
+		line, err = r.ReadString('\n')
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n", n)
+	}
+	return n, err
+}
+
+// netRow is one way from a command to the server.
+type netRow struct{ name, network, at, how string }
 
 // netClient is bench/netclient in a sandbox, which waits for orders.
 type netClient struct {
@@ -102,19 +179,46 @@ type netClient struct {
 	out  *bufio.Reader
 }
 
-func (o options) netClient(name, network, server, way string) (*netClient, error) {
-	c := &netClient{name: name, cmd: exec.Command(o.sbx, "exec", "--workspace", o.workspace(), "--network", network, "--", o.helper("netclient"), server, way)}
-	c.cmd.Env, c.cmd.Stderr = o.env(), os.Stderr
-	var err error
-	if c.in, err = c.cmd.StdinPipe(); err != nil {
-		return nil, err
+type netClients []*netClient
+
+// netClients starts one for each row. Those that were started are returned with
+// an error, too.
+func (o options) netClients(rows []netRow) (all netClients, err error) {
+	for _, row := range rows {
+		c := &netClient{name: row.name, cmd: exec.Command(o.sbx, "exec", "--workspace", o.workspace(), "--network", row.network, "--", o.helper("netclient"), row.at, row.how)}
+		c.cmd.Env, c.cmd.Stderr = o.env(), os.Stderr
+		if c.in, err = c.cmd.StdinPipe(); err != nil {
+			return all, err
+		}
+		out, err := c.cmd.StdoutPipe()
+		if err != nil {
+			return all, err
+		}
+		c.out = bufio.NewReader(out)
+		if err := c.cmd.Start(); err != nil {
+			return all, err
+		}
+		all = append(all, c)
 	}
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
+	return all, nil
+}
+
+func (all netClients) candidates(what string, n int64) (list []candidate) {
+	for _, c := range all {
+		list = append(list, candidate{name: c.name, run: func() (time.Duration, error) { return c.ask(what, n) }})
 	}
-	c.out = bufio.NewReader(out)
-	return c, c.cmd.Start()
+	return list
+}
+
+func (all netClients) named(name string) *netClient {
+	return all[slices.IndexFunc(all, func(c *netClient) bool { return c.name == name })]
+}
+
+func (all netClients) close() {
+	for _, c := range all {
+		_ = c.in.Close()
+		_ = c.cmd.Wait()
+	}
 }
 
 // ask gives an order and reads the time it took.
@@ -131,11 +235,6 @@ func (c *netClient) ask(what string, n int64) (time.Duration, error) {
 		return 0, fmt.Errorf("netclient says %q", line)
 	}
 	return time.Duration(took), nil
-}
-
-func (c *netClient) close() {
-	_ = c.in.Close()
-	_ = c.cmd.Wait()
 }
 
 // memory prints the peak resident size of sbx-proxy after a long transfer.

@@ -155,6 +155,7 @@ func (s *Server) relay(local net.Conn, first *bufio.Reader, remote net.Conn, t n
 		return
 	}
 	defer s.forget(remote)
+	keepNear(remote)
 	var both sync.WaitGroup
 	both.Go(func() {
 		n, err := drain(remote, first)

@@ -1,7 +1,8 @@
 // Command netclient makes connections and says how long they took, as it is told
 // on standard input: "ping COUNT" or "fetch BYTES", answered by nanoseconds. It runs
 // in a sandbox, or outside. Its arguments are the server's address and the way
-// there: direct, connect or socks.
+// there: direct, connect or socks; or get and proxy, which ask by HTTP, the latter
+// the proxy.
 package main
 
 import (
@@ -50,12 +51,13 @@ func run(server, way string) error {
 
 // fetch asks for a number of bytes over a new connection.
 func fetch(server, way string, size int64) error {
-	c, r, err := dial(server, way)
+	c, err := dial(server, way)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if _, err := fmt.Fprintf(c, "%d\n", size); err != nil {
+	r := bufio.NewReader(c)
+	if err := request(c, r, server, way, size); err != nil {
 		return err
 	}
 	buffer := make([]byte, 256<<10)
@@ -70,40 +72,63 @@ func fetch(server, way string, size int64) error {
 	return nil
 }
 
-func dial(server, way string) (net.Conn, io.Reader, error) {
-	if way == "direct" {
-		c, err := net.Dial("tcp", server)
-		return c, c, err
-	}
-	c, err := net.Dial("tcp", proxy)
-	if err != nil {
-		return nil, nil, err
-	}
-	if way == "connect" {
+// request asks the server, by way of what was dialled.
+func request(c net.Conn, r *bufio.Reader, server, way string, size int64) error {
+	switch way {
+	case "get", "proxy":
+		target := fmt.Sprintf("/%d", size)
+		if way == "proxy" {
+			target = "http://" + server + target
+		}
+		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", target, server)
+		return head(r)
+	case "connect":
 		fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", server, server)
-		r := bufio.NewReader(c)
-		for first := true; ; first = false {
-			line, err := r.ReadString('\n')
-			if err != nil || first && !strings.Contains(line, " 200 ") {
-				return nil, nil, fmt.Errorf("%q: %w", line, err)
-			}
-			if line == "\r\n" {
-				return c, r, nil
-			}
+		if err := head(r); err != nil {
+			return err
+		}
+	case "socks":
+		if err := socks(c, r, server); err != nil {
+			return err
 		}
 	}
+	_, err := fmt.Fprintf(c, "%d\n", size)
+	return err
+}
+
+// head reads the head of an answer that is to be 200.
+func head(r *bufio.Reader) error {
+	for first := true; ; first = false {
+		line, err := r.ReadString('\n')
+		if err != nil || first && !strings.Contains(line, " 200 ") {
+			return fmt.Errorf("%q: %w", line, err)
+		}
+		if line == "\r\n" {
+			return nil
+		}
+	}
+}
+
+func socks(c net.Conn, r io.Reader, server string) error {
 	host, port, _ := net.SplitHostPort(server)
 	request := append([]byte{5, 1, 0, 5, 1, 0, 3, byte(len(host))}, host...)
 	var number uint16
 	if _, err := fmt.Sscan(port, &number); err != nil {
-		return nil, nil, err
+		return err
 	}
 	if _, err := c.Write(append(request, byte(number>>8), byte(number))); err != nil {
-		return nil, nil, err
+		return err
 	}
 	var answer [12]byte
-	if _, err := io.ReadFull(c, answer[:]); err != nil || answer[3] != 0 {
-		return nil, nil, fmt.Errorf("answer %v: %w", answer, err)
+	if _, err := io.ReadFull(r, answer[:]); err != nil || answer[3] != 0 {
+		return fmt.Errorf("answer %v: %w", answer, err)
 	}
-	return c, c, nil
+	return nil
+}
+
+func dial(server, way string) (net.Conn, error) {
+	if way != "direct" && way != "get" {
+		server = proxy
+	}
+	return net.Dial("tcp", server)
 }
