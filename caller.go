@@ -220,7 +220,7 @@ func (e *Engine) hides(file string, read []string) bool {
 		return false
 	}
 	_, err := os.Lstat(file)
-	return err == nil && !inAny(realPath(file), read)
+	return err == nil && (len(read) == 0 || !inAny(realPath(file), read))
 }
 
 // runtimes are the interpreters whose script file an agent runtime puts into

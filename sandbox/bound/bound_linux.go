@@ -133,7 +133,7 @@ func (b Bounds) Open() (*Hold, error) {
 		h.processes = uint64(n + roomy(b.Limits.Processes))
 	}
 	var have unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NPROC, &have) == nil {
+	if h.processes > 0 && unix.Getrlimit(unix.RLIMIT_NPROC, &have) == nil {
 		h.processes = min(h.processes, have.Max) // above that it cannot be set
 	}
 	if b.group == (cgroup.Want{}) {

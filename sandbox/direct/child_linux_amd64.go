@@ -33,7 +33,7 @@ func (s *session) job(rules *ruleset, c sandbox.Command, h *bound.Hold, x *expla
 				return proc.Spawned{}, err
 			}
 			defer x.drop()
-			plan := s.childPlan(rules.fd, pipes, files, c, h, x)
+			plan := s.childPlan(rules.fd, files, c, h, x)
 			plan.Exec(path, c.Argv, c.Env)
 			if s.profile.Identity != nil {
 				defer keepDumpable()()
@@ -63,13 +63,13 @@ func (s *session) describe(c sandbox.Command) []string {
 	if s.only.thread {
 		return s.describeThread()
 	}
-	p := s.childPlan(-1, &spawn.Pipes{}, [3]uintptr{0, 1, 2}, c, nil, newExplainer(s.profile, s.decision, false))
+	p := s.childPlan(-1, [3]uintptr{0, 1, 2}, c, nil, newExplainer(s.profile, s.decision, false))
 	p.Exec("", nil, nil)
 	return outline(p)
 }
 
 // childPlan is the table up to what executes the command.
-func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c sandbox.Command, h *bound.Hold, x *explainer) *spawn.Plan {
+func (s *session) childPlan(ruleset int, files [3]uintptr, c sandbox.Command, h *bound.Hold, x *explainer) *spawn.Plan {
 	p := spawn.NewPlan()
 	s.bounds.Enter(p, h)
 	if !s.profile.Supervisor {
@@ -82,7 +82,7 @@ func (s *session) childPlan(ruleset int, pipes *spawn.Pipes, files [3]uintptr, c
 		planIdentity(p, i)
 	}
 	p.DieWithParent()
-	p.ParentLives(pipes)
+	p.ParentIsHere()
 	p.Stdio(files)
 	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(s.dir(c))})
 	planLimits(p)
@@ -200,7 +200,7 @@ func tryChild(steps func(p *spawn.Plan)) error {
 	defer pipes.Close()
 	p := spawn.NewPlan()
 	p.DieWithParent()
-	p.ParentLives(pipes)
+	p.ParentIsHere()
 	planNoPrivileges(p)
 	steps(p)
 	p.Call("end", unix.SYS_EXIT_GROUP, []uintptr{0})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -128,7 +129,12 @@ func closing(fd int, err error) error {
 
 // versionOf is what the tiers stand on.
 func versionOf(abi int) string {
+	return "landlock ABI " + strconv.Itoa(abi) + ", Linux " + release()
+}
+
+// release is that of the kernel, which does not change while a process lives.
+var release = sync.OnceValue(func() string {
 	var u unix.Utsname
 	_ = unix.Uname(&u)
-	return "landlock ABI " + strconv.Itoa(abi) + ", Linux " + unix.ByteSliceToString(u.Release[:])
-}
+	return unix.ByteSliceToString(u.Release[:])
+})

@@ -2,6 +2,7 @@ package spawn
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/signal"
 	"runtime"
@@ -95,7 +96,7 @@ func output(t *testing.T, argv ...string) string {
 	defer pipes.Close()
 	p := NewPlan()
 	p.Call("standard output", unix.SYS_DUP3, []uintptr{write.Fd(), 1, 0})
-	p.ParentLives(pipes)
+	p.ParentIsHere()
 	p.CloseOnExec()
 	p.Exec(argv[0], argv, nil)
 	pid, err := p.Start(0, pipes)
@@ -115,4 +116,37 @@ func output(t *testing.T, argv ...string) string {
 		t.Fatalf("%q ended with %#x", argv, uint32(status))
 	}
 	return text.String()
+}
+
+// A child whose parent is another process executes nothing. The kernel gives an
+// orphan another one; CLONE_PARENT does the same without the race.
+func TestParentIsHere(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer clone3.Store(clone3.Swap(refused)) // it has no CLONE_PARENT with a signal at the end
+	made := t.TempDir() + "/made"
+	for _, tt := range []struct {
+		flags uintptr
+		want  error
+	}{{0, nil}, {unix.CLONE_PARENT, unix.ESTALE}} {
+		pipes, err := NewPipes(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pipes.Close()
+		p := NewPlan()
+		p.ParentIsHere()
+		p.Call("make a directory", unix.SYS_MKDIR, []uintptr{p.Str(made), 0o700})
+		p.Exec("/bin/true", []string{"true"}, nil)
+		pid, err := p.Start(tt.flags, pipes)
+		if !errors.Is(err, tt.want) {
+			t.Errorf("flags %#x: %v, want %v", tt.flags, err, tt.want)
+		}
+		if err == nil {
+			_, _ = unix.Wait4(pid, nil, 0, nil)
+		}
+		if there := os.Remove(made) == nil; there != (tt.want == nil) {
+			t.Errorf("flags %#x: the step after it was done: %v", tt.flags, there)
+		}
+	}
 }

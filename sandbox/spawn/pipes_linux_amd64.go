@@ -14,7 +14,7 @@ import (
 // are those of the child, in whose table they are the same until Start returns.
 type Pipes struct {
 	Errors   int // the child writes: the step that failed
-	Lifeline int // the child reads: the end of it is the end of the parent
+	Lifeline int // the child and pid 1 read: the end of it is the end of the parent
 	Status   int // pid 1 writes: how the command ended
 	Go       int // the child reads: AfterClone is done
 
@@ -23,16 +23,16 @@ type Pipes struct {
 
 // Uses of pipes that not every plan has.
 const (
-	WithInit    = 1 << iota // Status, for ExecInit
+	WithInit    = 1 << iota // Lifeline and Status, for ParentLives and ExecInit
 	WithRelease             // Go, for AwaitRelease
 )
 
 // NewPipes makes the pipes that a plan with these uses needs.
 func NewPipes(uses int) (*Pipes, error) {
 	p := &Pipes{-1, -1, -1, -1, -1, -1, -1, -1}
-	wanted := [][2]*int{{&p.errors, &p.Errors}, {&p.Lifeline, &p.lifeline}}
+	wanted := [][2]*int{{&p.errors, &p.Errors}}
 	if uses&WithInit != 0 {
-		wanted = append(wanted, [2]*int{&p.status, &p.Status})
+		wanted = append(wanted, [2]*int{&p.Lifeline, &p.lifeline}, [2]*int{&p.status, &p.Status})
 	}
 	if uses&WithRelease != 0 {
 		wanted = append(wanted, [2]*int{&p.Go, &p.begin})

@@ -20,13 +20,23 @@ func (p *Plan) DieWithParent() {
 	p.Call("die with the caller", unix.SYS_PRCTL, []uintptr{unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)})
 }
 
-// ParentLives fails when the parent has died before DieWithParent could hold.
+// ParentLives fails when the parent has died before DieWithParent could hold. It
+// goes by the lifeline: in a new pid namespace the parent has no number.
 func (p *Plan) ParentLives(pipes *Pipes) {
 	for _, fd := range pipes.ParentEnds() {
 		p.Call("close the caller's end of a pipe", unix.SYS_CLOSE, []uintptr{uintptr(fd)})
 	}
 	poll := &unix.PollFd{Fd: int32(pipes.Lifeline), Events: unix.POLLIN}
 	p.Call("the caller lives", unix.SYS_POLL, []uintptr{Ptr(p, poll), 1, 0}, WantZero)
+}
+
+// ParentIsHere is ParentLives for a child in the pid namespace of the caller: an
+// orphan has another parent.
+func (p *Plan) ParentIsHere() {
+	mine, its := new(uint64), new(uint64)
+	*mine = uint64(unix.Getpid())
+	p.Call("find the parent", unix.SYS_GETPPID, nil, Store(p.Word(its)))
+	p.Same("the caller lives", mine, its)
 }
 
 // AwaitRelease waits for Pipes.Release.
