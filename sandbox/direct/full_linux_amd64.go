@@ -17,7 +17,6 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/bound"
 	"github.com/sbx-run/sbx/sandbox/egress"
-	"github.com/sbx-run/sbx/sandbox/filter"
 	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/sandbox/spawn"
@@ -31,7 +30,7 @@ type full struct {
 	abi      int
 	decision decision
 	bounds   bound.Bounds
-	code     []syscall.SockFilter // of all filters
+	code     []syscall.SockFilter // the filter
 	host     *layout.Host
 
 	mu     sync.RWMutex // runs read, Close writes
@@ -58,11 +57,9 @@ func openNamespaces(b *Backend, p sandbox.Profile, tier string) (sandbox.Session
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
 		return nil, err
 	}
-	list, err := programs(s.decision.filters)
-	if err != nil {
+	if _, s.code, err = program(s.decision.filters); err != nil {
 		return nil, err
 	}
-	s.code = filter.Load(list...)
 	if s.init, err = spawn.NewInit(); err != nil {
 		return nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
 	}

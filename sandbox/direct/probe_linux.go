@@ -48,7 +48,7 @@ func (b *Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
 	p := sandbox.Profile{Supervisor: true}
 	s := &session{profile: p, only: b.only, abi: abi, decision: decide(abi, p, nil, nil)}
 	sayWhy(s.decision.gaps)
-	if err = s.program(); err != nil {
+	if err = s.getFilter(); err != nil {
 		return sandbox.Capabilities{}, err
 	}
 	ruleset, err := createRuleset(abi, s.decision)

@@ -101,10 +101,10 @@ func restrictSelf(ruleset int) error {
 	return nil
 }
 
-// shielded puts the session's filters and the shield of the starting thread into
+// shielded puts the session's filter and the shield of the starting thread into
 // one.
 func (s *session) shielded(tid int) []syscall.SockFilter {
-	return filter.Load(append(slices.Clone(s.programs), filter.ThreadShield(tid))...)
+	return filter.Load(s.bpf, filter.ThreadShield(tid))
 }
 
 func load(program []syscall.SockFilter) error {

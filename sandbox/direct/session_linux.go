@@ -254,8 +254,8 @@ type session struct {
 	abi         int
 	decision    decision
 	bounds      bound.Bounds
-	programs    [][]byte             // in the order of decision.filters
-	code        []syscall.SockFilter // all of them in one
+	bpf         []byte               // the filter, and
+	code        []syscall.SockFilter // as it is loaded
 	write, read []layout.Place
 	inside      []string // hidden paths below writable ones, judged when the session was opened
 
@@ -278,7 +278,7 @@ func openLandlock(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
 	if s.decision.gaps, err = p.Judge(Name, s.decision.gaps); err != nil {
 		return nil, err
 	}
-	if err = s.program(); err != nil {
+	if err = s.getFilter(); err != nil {
 		return nil, err
 	}
 	if err := s.openPlaces(); err != nil {
@@ -292,24 +292,18 @@ func openLandlock(b *Backend, p sandbox.Profile) (sandbox.Session, error) {
 	return s, nil
 }
 
-// program gets the filters ready.
-func (s *session) program() (err error) {
-	if s.programs, err = programs(s.decision.filters); err == nil {
-		s.code = filter.Load(s.programs...)
-	}
+// getFilter gets the filter ready.
+func (s *session) getFilter() (err error) {
+	s.bpf, s.code, err = program(s.decision.filters)
 	return err
 }
 
-func programs(names []string) ([][]byte, error) {
-	var list [][]byte
-	for _, name := range names {
-		code, err := filter.Program(name)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
-		}
-		list = append(list, code)
+// program gives a filter as it is shipped and as it is loaded.
+func program(parts []string) (bpf []byte, code []syscall.SockFilter, err error) {
+	if bpf, err = filter.Program(parts...); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
 	}
-	return list, nil
+	return bpf, filter.Load(bpf), nil
 }
 
 func (s *session) openPlaces() error {

@@ -3,25 +3,46 @@
 //
 // The table (table.go) is commented data. The nested module in gen compiles it
 // at go generate time; libseccomp gives the numbers (decision 6). What is
-// shipped is the result, so the programs that load it need no C library. There
-// are three, which Load puts behind one another:
+// shipped is the result, so the programs that load it need no C library. A program
+// is made of parts:
 //
 //	base    always
 //	nounix  no socket of the unix family; socketpair works
 //	nonet   no socket of any family but unix
+//
+// Each set of parts is compiled into one program: the kernel goes through all of it
+// for every number when it is loaded.
 package filter
 
 //go:generate go -C gen run .
 
-// The programs.
+// The parts of a program.
 const (
 	Base   = "base"
 	NoUnix = "nounix"
 	NoNet  = "nonet"
 )
 
-// Names lists the programs in the order they are loaded.
-func Names() []string { return []string{Base, NoUnix, NoNet} }
+// Sets lists the parts of each program. What one part allows, the next decides.
+func Sets() [][]string {
+	return [][]string{{Base}, {Base, NoUnix}, {Base, NoNet}, {Base, NoUnix, NoNet}}
+}
+
+// Table is what a program of these parts says: its rows by number, and those by
+// argument in the order of the parts.
+func Table(parts []string) (calls, args []Rule) {
+	for _, part := range parts {
+		switch part {
+		case Base:
+			calls, args = Calls(), append(args, Args()...)
+		case NoUnix:
+			args = append(args, NoUnixRules()...)
+		case NoNet:
+			args = append(args, NoNetRules()...)
+		}
+	}
+	return calls, args
+}
 
 // LastReviewed is the highest system call number (471, rseq_slice_yield) that
 // somebody decided about. Every number above it answers ENOSYS, as a kernel

@@ -109,9 +109,9 @@ func numbers(t *testing.T, arch string) map[string]uint32 {
 	return list
 }
 
-func (m machine) program(t *testing.T, name string) []byte {
+func (m machine) program(t *testing.T, parts ...string) []byte {
 	t.Helper()
-	code, err := os.ReadFile(name + "_" + m.name + ".bpf")
+	code, err := os.ReadFile(strings.Join(parts, "_") + "_" + m.name + ".bpf")
 	if err != nil {
 		t.Fatal(err)
 	}

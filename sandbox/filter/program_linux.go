@@ -5,23 +5,26 @@ package filter
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"syscall"
 	"unsafe"
 )
 
-// Program returns the instructions of one program for this architecture, as
-// struct sock_filter in memory order. Chain one or more of them for what
-// seccomp(2) loads and bwrap --seccomp reads.
-func Program(name string) ([]byte, error) {
-	switch name {
+// Program returns the instructions of the program of these parts for this
+// architecture, as struct sock_filter in memory order: what seccomp(2) loads and
+// bwrap --seccomp reads.
+func Program(parts ...string) ([]byte, error) {
+	switch strings.Join(parts, "+") {
 	case Base:
 		return []byte(baseCode), nil
-	case NoUnix:
+	case Base + "+" + NoUnix:
 		return []byte(noUnixCode), nil
-	case NoNet:
+	case Base + "+" + NoNet:
 		return []byte(noNetCode), nil
+	case Base + "+" + NoUnix + "+" + NoNet:
+		return []byte(noSocketCode), nil
 	}
-	return nil, fmt.Errorf("filter %q: unknown name", name)
+	return nil, fmt.Errorf("filter of %q: there is none", parts)
 }
 
 // Load is what seccomp(2) wants to be pointed at: the programs one after the

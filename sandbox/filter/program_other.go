@@ -8,6 +8,6 @@ import (
 )
 
 // Program fails: there is no table for this system.
-func Program(string) ([]byte, error) {
+func Program(...string) ([]byte, error) {
 	return nil, errors.New("no system call filter for " + runtime.GOOS + "/" + runtime.GOARCH)
 }

@@ -126,7 +126,7 @@ func (o Order) run(c *Conn, files []*os.File) Answer {
 			}
 		}
 	}()
-	program, err := o.program()
+	program, err := filter.Program(o.Filters...)
 	if err == nil {
 		err = o.checkPlaces()
 	}
@@ -139,7 +139,7 @@ func (o Order) run(c *Conn, files []*os.File) Answer {
 			Timeout: o.Timeout, Grace: o.Grace, Orphaned: gone, Signals: signals,
 		},
 		Dir: o.Dir, Supervisor: true, NoCore: true, Limits: o.Limits, Group: o.group(),
-		Prepare: func(t proc.Thread) error { return confine(append(program, filter.ThreadShield(t.ID))) },
+		Prepare: func(t proc.Thread) error { return confine(program, filter.ThreadShield(t.ID)) },
 	})
 	if o.Limits.TempBytes > 0 && result.Limit == "" && o.tempFull() {
 		result.Limit = sandbox.OverTemp
@@ -206,22 +206,9 @@ func (o Order) environment() []string {
 	return env
 }
 
-// program are the filters of the order.
-func (o Order) program() ([][]byte, error) {
-	var list [][]byte
-	for _, name := range o.Filters {
-		code, err := filter.Program(name)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, code)
-	}
-	return list, nil
-}
-
 // confine restricts the thread that starts the command. The engine was told to
 // do the first two as well; here nothing depends on it.
-func confine(programs [][]byte) error {
+func confine(programs ...[]byte) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return &proc.StepError{Step: "set no_new_privs", Err: err}
 	}

@@ -36,7 +36,7 @@ type Order struct {
 	Dir     string        `json:"dir"`
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
 	Grace   time.Duration `json:"grace_ns,omitempty"`
-	Filters []string      `json:"filters"` // programs of package filter
+	Filters []string      `json:"filters"` // parts of a program of package filter
 	// Limits are kept inside, except for memory and processes: the engine holds
 	// the container to those.
 	Limits sandbox.Limits `json:"limits,omitzero"`

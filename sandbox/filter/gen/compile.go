@@ -30,19 +30,15 @@ type span struct {
 	to    label
 }
 
-// compile makes one program. A call without a row in calls answers ENOSYS, or
-// is allowed where there are no calls at all; the first row of args whose
-// conditions hold refuses.
+// compile makes one program. A call without a row in calls answers ENOSYS; the
+// first row of args whose conditions hold refuses.
 func compile(m machine, calls, args []filter.Rule) ([]byte, error) {
 	a := newAssembler()
 	answers, err := answersOf(m.arch, calls, args)
 	if err != nil {
 		return nil, err
 	}
-	fallback := label("allow")
-	if calls != nil {
-		fallback = answerLabel(filter.NotImplemented)
-	}
+	fallback := answerLabel(filter.NotImplemented)
 	spans := spansOf(answers, fallback)
 	if m.x32 {
 		// Minus one is what a tracer writes to skip a call.
@@ -78,18 +74,6 @@ func answersOf(arch seccomp.ScmpArch, calls, args []filter.Rule) (map[uint32]lab
 			default:
 				answers[uint32(n)] = answerLabel(r.Answer)
 			}
-		}
-	}
-	if calls != nil {
-		return answers, nil
-	}
-	for _, name := range looked {
-		n, err := number(arch, name, false)
-		if err != nil {
-			return nil, err
-		}
-		if n >= 0 {
-			answers[uint32(n)] = blockLabel(name)
 		}
 	}
 	return answers, nil

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	seccomp "github.com/seccomp/libseccomp-golang"
 
@@ -38,19 +39,14 @@ func generate(out string) error {
 		{"amd64", seccomp.ArchAMD64, 0xc000003e, true},
 		{"arm64", seccomp.ArchARM64, 0xc00000b7, false},
 	} {
-		for _, p := range []struct {
-			name        string
-			calls, args []filter.Rule
-		}{
-			{filter.Base, filter.Calls(), filter.Args()},
-			{filter.NoUnix, nil, filter.NoUnixRules()},
-			{filter.NoNet, nil, filter.NoNetRules()},
-		} {
-			code, err := compile(m, p.calls, p.args)
+		for _, parts := range filter.Sets() {
+			name := strings.Join(parts, "_")
+			calls, args := filter.Table(parts)
+			code, err := compile(m, calls, args)
 			if err != nil {
-				return fmt.Errorf("compile %s for %s: %w", p.name, m.name, err)
+				return fmt.Errorf("compile %s for %s: %w", name, m.name, err)
 			}
-			if err := os.WriteFile(filepath.Join(out, p.name+"_"+m.name+".bpf"), code, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(out, name+"_"+m.name+".bpf"), code, 0o644); err != nil {
 				return err
 			}
 		}
