@@ -2,6 +2,7 @@ package sbx
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -104,6 +105,13 @@ const youngAge = time.Minute
 // reapFresh removes what runs left whose sbx was killed. It touches no directory
 // that is in use, and none of another user.
 func reapFresh(base string) {
+	for _, dir := range abandonedIn(base) {
+		removeTree(dir)
+	}
+}
+
+// abandonedIn lists such directories.
+func abandonedIn(base string) []string {
 	making := gate(base)
 	nobodyMakes := making != nil && lockAlone(making)
 	var dead []string
@@ -122,9 +130,7 @@ func reapFresh(base string) {
 	if making != nil {
 		making.Close() // the others need not wait for what follows
 	}
-	for _, dir := range dead {
-		removeTree(dir)
-	}
+	return dead
 }
 
 func abandoned(dir string, info os.FileInfo, nobodyMakes bool) bool {
@@ -137,4 +143,24 @@ func abandoned(dir string, info os.FileInfo, nobodyMakes bool) bool {
 	}
 	defer lock.Close()
 	return lockAlone(lock)
+}
+
+// Abandoned lists the directories of runs whose sbx was killed.
+func (e *Engine) Abandoned() []string {
+	var dead []string
+	for _, base := range e.freshBases() {
+		dead = append(dead, abandonedIn(base)...)
+	}
+	return dead
+}
+
+// RemoveAbandoned removes what Abandoned lists.
+func (e *Engine) RemoveAbandoned() error {
+	for _, base := range e.freshBases() {
+		reapFresh(base)
+	}
+	if left := e.Abandoned(); len(left) > 0 {
+		return fmt.Errorf("remove %q: it is still there", left[0])
+	}
+	return nil
 }

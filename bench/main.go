@@ -42,6 +42,7 @@ func sections() []section {
 	return []section{
 		{name: "process", run: wholeProcess},
 		{name: "startup", run: startUp},
+		{name: "choosing", run: choosing},
 		{name: "reading", run: reading},
 		{name: "curves", run: curves},
 		{name: "batch", run: batch},

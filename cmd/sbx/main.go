@@ -46,6 +46,8 @@ func run(args []string, in, out, errs *os.File) int {
 		return version(s, rest)
 	case farName:
 		return farCommand(s, rest)
+	case namespaceProbe:
+		return tryMount()
 	}
 	for _, c := range commands() {
 		if c.name == name {

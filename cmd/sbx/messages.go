@@ -30,8 +30,11 @@ func (s *streams) fail(err error) {
 
 // say prints one line of our own on standard error.
 func (s *streams) say(kind, text string) {
-	fmt.Fprintf(s.err, "sbx: %s: %s\n", kind, visible(strings.Join(strings.Fields(text), " ")))
+	fmt.Fprintf(s.err, "sbx: %s: %s\n", kind, visible(oneLine(text)))
 }
+
+// oneLine makes one line of a text.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // writeJSON writes one object on one line: easy to read for programs, and jq
 // makes it so for people.

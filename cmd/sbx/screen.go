@@ -229,7 +229,7 @@ func pad(text string, columns int) string {
 
 // clipColumns cuts a text to a number of columns, at a character.
 func clipColumns(text string, columns int) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = oneLine(text)
 	if width(text) <= columns {
 		return text
 	}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/sandbox"
+	chooser "github.com/sbx-run/sbx/sandbox/choice"
+	"github.com/sbx-run/sbx/sandbox/none"
+)
+
+// cheap is the backend that is measured in a few milliseconds, without a program
+// or an engine.
+const cheap = "direct"
+
+// backends says what each can do here, which one a command gets, and whether
+// those that the configuration names are there.
+func (c *doctorCall) backends(ctx context.Context) {
+	names := c.namedBackends()
+	if c.usable {
+		known, err := registry(c.file, slices.Sorted(maps.Keys(names))...)
+		if err != nil {
+			c.add(levelBroken, err.Error(), "correct the configuration")
+		} else {
+			c.known = known
+		}
+	}
+	works := map[string]error{}
+	var list []chooser.Measured
+	for _, m := range c.measurements(ctx) {
+		works[m.Capabilities.Backend] = m.Err
+		list = append(list, m)
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		err, measured := works[name]
+		if _, lookup := c.known.Lookup(name); lookup != nil && name != sbx.Auto {
+			c.add(levelBroken, names[name]+": there is no backend "+quote(name)+": the commands it is for are refused", "the backends are: "+strings.Join(c.known.Names(), ", "))
+		} else if measured && err != nil {
+			c.add(levelBroken, names[name]+": the backend "+name+" does not work here, and nothing takes its place: "+sandbox.PassedFor(name, err).Why, c.hintFor(name))
+		}
+	}
+	c.automatic(list)
+}
+
+// namedBackends maps each backend that the configuration names to the key that does.
+func (c *doctorCall) namedBackends() map[string]string {
+	names := map[string]string{}
+	note := func(list []string, key string) {
+		if len(list) > 1 {
+			return // an order says itself what comes next
+		}
+		for _, name := range list {
+			names[name] = key
+		}
+	}
+	for agent, list := range c.file.Slots.Agents {
+		note(list, "agents."+agent+".slots.sandbox")
+	}
+	for project, list := range c.file.Slots.Projects {
+		note(list, "projects."+project+".default_slots.sandbox")
+	}
+	note(c.file.Slots.All, "slots.sandbox")
+	note(c.file.Backends, "sbx.backend")
+	if own := runtimesWrapper(c.file.Sandbox); own != "" && len(c.file.Backends) == 0 {
+		names[own] = "sandbox"
+	}
+	return names
+}
+
+// measurements are the last ones, or new ones: with --live, and of what is cheap.
+// It says a line about each backend.
+func (c *doctorCall) measurements(ctx context.Context) []chooser.Measured {
+	var list []chooser.Measured
+	if c.live {
+		list = chooser.MeasureAll(ctx, c.known, c.store)
+		for _, m := range list {
+			c.measured(m)
+		}
+		return list
+	}
+	for _, name := range c.known.Names() {
+		b, err := c.known.Lookup(name)
+		if err != nil {
+			continue
+		}
+		m, same, ok := c.store.Last(b)
+		if name == cheap && (!ok || !same) || name == none.Name {
+			m, same, ok = chooser.Measure(ctx, b, c.store), true, true
+		}
+		switch {
+		case !ok:
+			c.add(levelNote, name+": never measured", "sbx doctor --live measures it")
+		case !same:
+			c.add(levelNote, fmt.Sprintf("%s: %s, and the host or sbx has changed since", name, ago(m.When)), "sbx doctor --live measures it anew")
+		default:
+			list = append(list, m)
+			c.measured(m)
+		}
+	}
+	return list
+}
+
+// measured is the line about one backend.
+func (c *doctorCall) measured(m chooser.Measured) {
+	name := m.Capabilities.Backend
+	if m.Err != nil {
+		what := "does not work here: " + sandbox.PassedFor(name, m.Err).Why
+		if errors.Is(m.Err, sandbox.ErrUnsupported) {
+			what = "is for another system"
+		}
+		c.add(levelNote, fmt.Sprintf("%s: %s (%s)", name, what, ago(m.When)), c.hintFor(name))
+		return
+	}
+	if len(m.Capabilities.Enforced) == 0 {
+		c.add(levelNote, name+": confines nothing; it is used by its name only", "")
+		return
+	}
+	what := fmt.Sprintf("%s: enforces %d controls", name, len(m.Capabilities.Enforced))
+	if m.Capabilities.Tier != "" {
+		what = fmt.Sprintf("%s: tier %s, enforces %d controls", name, m.Capabilities.Tier, len(m.Capabilities.Enforced))
+	}
+	if m.Capabilities.Version != "" {
+		what += ", " + m.Capabilities.Version
+	}
+	if m.Capabilities.Apart {
+		what += ", commands see an image"
+	}
+	what += " (" + ago(m.When) + ")"
+	l, do := levelOK, ""
+	if gaps := gapList(m.Capabilities.Gaps); gaps != "" {
+		do = "not enforced: " + gaps
+	}
+	for _, g := range m.Capabilities.Gaps {
+		if slices.Contains(sandbox.DefaultRequired(), g.Control) {
+			l, do = levelWarning, string(g.Control)+" is missing, so a command is refused unless the gap is accepted: "+g.Why+"; "+g.Fix
+		}
+	}
+	c.add(l, what, do)
+}
+
+// automatic says what a command gets that names no backend.
+func (c *doctorCall) automatic(list []chooser.Measured) {
+	usable := slices.DeleteFunc(slices.Clone(list), func(m chooser.Measured) bool {
+		return m.Err != nil || len(m.Capabilities.Enforced) == 0
+	})
+	chooser.Rank(usable)
+	switch {
+	case len(usable) > 0:
+		c.add(levelOK, "auto: a command that names no backend runs on "+usable[0].Capabilities.Backend+", the strongest of those that were measured", "")
+	case c.live:
+		c.add(levelBroken, "no backend works here: every command that does not ask for none is refused", "see the findings above; sbx setup says what to install")
+	case len(list) > 0:
+		c.add(levelBroken, "no backend that was measured works here", "sbx doctor --live measures all of them")
+	}
+}
+
+// hintFor says what to install for a backend.
+func (c *doctorCall) hintFor(name string) string {
+	if p, ok := neededBy(name); ok && !p.here(os.Getenv("PATH")) {
+		return p.advice()
+	}
+	return ""
+}
+
+// ago is the age of a measurement in words.
+func ago(when time.Time) string {
+	age := time.Since(when)
+	switch {
+	case age < 0:
+		return "measured in the future, by this clock"
+	case age < 5*time.Second:
+		return "measured now"
+	case age < 2*time.Minute:
+		return fmt.Sprintf("measured %d seconds ago", int(age.Seconds()))
+	case age < 2*time.Hour:
+		return fmt.Sprintf("measured %d minutes ago", int(age.Minutes()))
+	case age < 48*time.Hour:
+		return fmt.Sprintf("measured %d hours ago", int(age.Hours()))
+	}
+	return fmt.Sprintf("measured %d days ago", int(age.Hours()/24))
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sbx-run/sbx/config"
+	"github.com/sbx-run/sbx/secretsenv"
+)
+
+// configuration looks at the file, and whether commands would be refused for it.
+func (c *doctorCall) configuration() {
+	path, err := config.Locate(os.Getenv)
+	if err != nil {
+		c.add(levelBroken, "every command is refused: "+err.Error(), "set the variable to an absolute path, or unset it")
+		return
+	}
+	if path == "" {
+		c.add(levelNote, "there is no place for a configuration: HOME is not set", "set HOME, or PEPE_CONFIG to a file")
+		return
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		c.add(levelOK, "no file "+path+": the defaults hold", "")
+	}
+	file, err := config.Load(os.Getenv)
+	if err != nil {
+		c.add(levelBroken, "every command is refused: "+err.Error(), "correct the file")
+		return
+	}
+	c.file, c.usable = file, true
+	if !file.Found {
+		return
+	}
+	c.add(levelOK, path, "")
+	c.modes(path)
+	c.keys(path)
+	c.values(path)
+	c.refusals()
+}
+
+// refusals finds what is well formed and yet refuses every command.
+func (c *doctorCall) refusals() {
+	call := newExecCall("exec")
+	call.workspace = "/" // nothing of a workspace is read there, and nothing runs
+	options, err := call.settings()
+	if err == nil {
+		_, err = call.newEngine(options)
+	}
+	if err != nil {
+		do := "correct the configuration or the variable"
+		var hinted *hintedError
+		if errors.As(err, &hinted) && hinted.hint != "" {
+			do = hinted.hint
+		}
+		c.add(levelBroken, "every command is refused: "+err.Error(), do)
+	}
+}
+
+// modes finds a file or a directory that others can read or change.
+func (c *doctorCall) modes(path string) {
+	const group, world = 0o020, 0o002
+	for _, at := range [...]struct {
+		path  string
+		loose fs.FileMode // bits that should not be there
+		want  string
+	}{{path, 0o077, "600"}, {filepath.Dir(path), group | world, "700"}} {
+		info, err := os.Stat(at.path)
+		if err != nil {
+			continue
+		}
+		loose := info.Mode().Perm() & at.loose
+		if loose == 0 {
+			continue
+		}
+		what, l := "others can read", levelWarning
+		if loose&(group|world) != 0 {
+			what, l = "others can change what confines commands:", levelBroken
+		}
+		mode := info.Mode().Perm() &^ at.loose
+		c.addMendable(l, fmt.Sprintf("%s %s (mode %04o)", what, at.path, info.Mode().Perm()), "chmod "+at.want+" "+at.path, func() error { return os.Chmod(at.path, mode) })
+	}
+}
+
+// keys finds names that nobody reads.
+func (c *doctorCall) keys(path string) {
+	top, err := config.ReadKeys(path)
+	if err != nil {
+		return // said above
+	}
+	for _, key := range top {
+		if slices.Contains(config.SharedKeys(), key) {
+			continue
+		}
+		if near := nearest(key, config.SharedKeys()); near != "" {
+			c.add(levelWarning, "nobody reads the key "+quote(key), "did you mean "+quote(near)+"?")
+		} else {
+			c.add(levelNote, "sbx does not know the key "+quote(key), "nothing, if another program reads it")
+		}
+	}
+	own := config.OwnKeys()
+	for _, key := range c.file.Unknown {
+		do := "the keys are listed in docs/configuration.md"
+		if near := nearest(key, own); near != "" {
+			do = "did you mean " + quote(near) + "?"
+		}
+		c.add(levelWarning, "nobody reads the key "+quote(key), do)
+	}
+}
+
+// values finds references to variables that are not set, and secrets in clear.
+func (c *doctorCall) values(path string) {
+	settings, err := config.ReadSettings(path)
+	if err != nil {
+		return
+	}
+	for _, at := range settings {
+		for _, name := range config.ReferencesIn(at.Value) {
+			if _, set := os.LookupEnv(name); !set {
+				c.add(levelWarning, at.Path+": ${"+name+"} is not set", "set the variable "+name+" where the runtime is started")
+			}
+		}
+		key := at.Key
+		if strings.HasPrefix(at.After, "-") { // "--token", "VALUE"
+			key = strings.TrimLeft(at.After, "-")
+		}
+		if why := secretsenv.InClear(key, at.Value); why != "" {
+			c.add(levelWarning, fmt.Sprintf("%s: a secret in clear (%s): %s", at.Path, why, secretsenv.Mask(at.Value)),
+				"put it into a variable and write ${NAME} here; whoever has read the file has it, so replace it at its issuer")
+		}
+	}
+}
