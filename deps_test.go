@@ -178,7 +178,7 @@ var rooms = []room{
 		why: "it compares and changes files; who wrote them, and in what sandbox, is not its business",
 	},
 	{
-		dir: "wrappers", light: true,
+		dir: "wrappers", rooms: []string{"sandbox/credentials"}, light: true,
 		why: "scripts and their installer; what the scripts call is a program, not a package",
 	},
 	{

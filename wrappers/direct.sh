@@ -1,8 +1,12 @@
 #!/bin/sh
 # Wrapper "direct" of sbx: runs its arguments as one program, confined to
-# $PEPE_SANDBOX_CWD by the kernel. Configure the path of this file; it is
+# $PEPE_SANDBOX_CWD by the kernel of this Linux machine. Configure the path of this file; it is
 # called as: direct.sh PROGRAM ARG…
-# Written by "sbx wrapper install direct", which overwrites changes.
+# Written by "sbx wrapper install direct", which overwrites changes. It heeds:
+#
+#   PEPE_SANDBOX_NET   bridge (default): the network is on; none; allow:HOST,…
+#   PEPE_SANDBOX_MEM   512m, 2g: memory of the command and all that it starts
+#   SBX_RESULT         a file for the record of the run
 set -u
 
 sbx='@SBX@'

@@ -23,6 +23,20 @@ func Install(kind, home, sbxPath string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
+	return place(kind, home, text)
+}
+
+// InstallStandalone is Install for a script that needs no sbx. It has the same
+// name and takes the place of the other.
+func InstallStandalone(kind, home string) (path string, err error) {
+	text, err := Standalone(kind)
+	if err != nil {
+		return "", err
+	}
+	return place(kind, home, text)
+}
+
+func place(kind, home, text string) (path string, err error) {
 	if !filepath.IsAbs(home) {
 		return "", fmt.Errorf("wrapper %q: directory %q: want an absolute path", kind, home)
 	}

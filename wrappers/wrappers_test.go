@@ -8,11 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/sbx-run/sbx/sandbox/credentials"
 )
 
 // stub writes a program that stands for sbx: it records its arguments, each
@@ -61,7 +64,13 @@ func TestRun(t *testing.T) {
 	}
 	sbx := filepath.Join(bin, "-s'bx")
 	stub(t, sbx)
-	wrapper, err := Install("direct", t.TempDir(), sbx)
+	for _, kind := range Kinds() {
+		t.Run(kind, func(t *testing.T) { runKind(t, kind, sbx) })
+	}
+}
+
+func runKind(t *testing.T, kind, sbx string) {
+	wrapper, err := Install(kind, t.TempDir(), sbx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +84,7 @@ func TestRun(t *testing.T) {
 		{},
 	} {
 		o := call(t, wrapper, []string{workspace}, args...)
-		want := append([]string{"exec", "--backend", "direct", "--"}, args...)
+		want := append([]string{"exec", "--backend", Backend(kind), "--"}, args...)
 		if o.status != 0 || !slices.Equal(o.argv, want) {
 			t.Errorf("%q: status %d, sbx was called with %q", args, o.status, o.argv)
 		}
@@ -158,6 +167,26 @@ func TestRefuses(t *testing.T) {
 	refused("a directory for sbx", sbx, workspace)
 }
 
+// The engine of docker.sh is one of two words: what a runtime's environment says
+// must not turn the container off.
+func TestRuntime(t *testing.T) {
+	sbx := filepath.Join(t.TempDir(), "sbx")
+	stub(t, sbx)
+	wrapper, err := Install("docker", t.TempDir(), sbx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	workspace := "PEPE_SANDBOX_CWD=" + t.TempDir()
+	if o := call(t, wrapper, []string{workspace, "PEPE_SANDBOX_RUNTIME=podman"}, "x"); !slices.Equal(o.argv, []string{"exec", "--backend", "podman", "--", "x"}) {
+		t.Errorf("podman: %+v", o)
+	}
+	for _, word := range []string{"none", "direct", "docker --backend none", "DOCKER", "-x"} {
+		if o := call(t, wrapper, []string{workspace, "PEPE_SANDBOX_RUNTIME=" + word}, "x"); o.status != 125 || o.argv != nil || !strings.Contains(o.stderr, "set it to docker or podman") {
+			t.Errorf("%q: %+v", word, o)
+		}
+	}
+}
+
 func TestShellcheck(t *testing.T) {
 	check, err := exec.LookPath("shellcheck")
 	if err != nil {
@@ -172,12 +201,15 @@ func TestShellcheck(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(check, "--severity=style", "-")
-			cmd.Stdin = strings.NewReader(text)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%s with %s: %v\n%s", kind, sbx, err, out)
-			}
+			lint(t, check, kind+" with "+sbx, text)
 		}
+	}
+	for _, kind := range StandaloneKinds() {
+		text, err := Standalone(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lint(t, check, "standalone "+kind, text)
 	}
 	cmd := exec.Command(check, "-")
 	cmd.Stdin = strings.NewReader("#!/bin/sh\necho $1\n")
@@ -186,19 +218,82 @@ func TestShellcheck(t *testing.T) {
 	}
 }
 
+func lint(t *testing.T, check, name, text string) {
+	t.Helper()
+	cmd := exec.Command(check, "--severity=style", "-")
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", name, err, out)
+	}
+}
+
+// A script for machines without sbx is whole, calls no sbx, and says who wrote it.
+func TestStandalone(t *testing.T) {
+	for _, kind := range StandaloneKinds() {
+		text, err := Standalone(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if regexp.MustCompile(`@[A-Z_]+@`).MatchString(text) || strings.Contains(text, "sbx exec") || strings.Contains(text, "shellcheck shell=") {
+			t.Errorf("%s:\n%s", kind, text)
+		}
+		if !strings.HasPrefix(text, "#!/bin/sh\n") || !strings.Contains(text, `"sbx wrapper install --standalone `+kind+`"`) {
+			t.Errorf("%s begins with %q", kind, text[:200])
+		}
+		home := t.TempDir()
+		path, err := InstallStandalone(kind, home)
+		if have, _ := os.ReadFile(path); err != nil || path != filepath.Join(home, "sandbox", kind+".sh") || string(have) != text {
+			t.Errorf("%s: %q, %v", kind, path, err)
+		}
+	}
+	for _, kind := range []string{"direct", "containerd", "nope", ""} {
+		if _, err := Standalone(kind); err == nil || !strings.Contains(err.Error(), "unknown kind") {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if _, err := InstallStandalone(kind, t.TempDir()); err == nil {
+			t.Errorf("%s was installed", kind)
+		}
+	}
+}
+
+// Every place of the table is hidden.
+func TestStandaloneHides(t *testing.T) {
+	text, err := Standalone("bwrap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Fields(strings.NewReplacer("'", " ", "=", " ").Replace(text))
+	for _, p := range append(credentials.Home(), credentials.System()...) {
+		if !slices.Contains(words, strings.ReplaceAll(p.Path, " ", "?")) {
+			t.Errorf("%s is not hidden", p.Path)
+		}
+	}
+}
+
+func TestKinds(t *testing.T) {
+	if !slices.IsSorted(Kinds()) || len(Kinds()) != len(kinds) {
+		t.Errorf("%v", Kinds())
+	}
+	for _, kind := range Kinds() {
+		if About(kind) == "" || Backend(kind) == "" {
+			t.Errorf("%s: %q, %q", kind, About(kind), Backend(kind))
+		}
+	}
+}
+
 func TestScript(t *testing.T) {
 	for _, kind := range Kinds() {
 		text, err := Script(kind, "/opt/it's/sbx")
-		if err != nil || strings.Contains(text, "@SBX@") || strings.Count(text, `sbx='/opt/it'\''s/sbx'`+"\n") != 1 {
+		if err != nil || !strings.Contains(text, "\"sbx wrapper install "+kind+"\"") || strings.Contains(text, "@SBX@") || strings.Count(text, `sbx='/opt/it'\''s/sbx'`+"\n") != 1 {
 			t.Errorf("%s: %v\n%s", kind, err, text)
 		}
 	}
 	for _, c := range []struct{ kind, sbx, want string }{
-		{"direkt", "/sbx", `wrapper "direkt": unknown kind, did you mean "direct"? (kinds: direct)`},
-		{"Direct", "/sbx", `wrapper "Direct": unknown kind, did you mean "direct"? (kinds: direct)`},
-		{"nope", "/sbx", `wrapper "nope": unknown kind (kinds: direct)`},
-		{"", "/sbx", `wrapper "": unknown kind (kinds: direct)`},
-		{"../direct", "/sbx", `wrapper "../direct": unknown kind (kinds: direct)`},
+		{"direkt", "/sbx", `wrapper "direkt": unknown kind, did you mean "direct"? (kinds: bwrap, containerd, direct, docker, firejail, macos, podman, ssh)`},
+		{"Direct", "/sbx", `wrapper "Direct": unknown kind, did you mean "direct"? (kinds: bwrap, containerd, direct, docker, firejail, macos, podman, ssh)`},
+		{"nope", "/sbx", `wrapper "nope": unknown kind (kinds: bwrap, containerd, direct, docker, firejail, macos, podman, ssh)`},
+		{"", "/sbx", `wrapper "": unknown kind (kinds: bwrap, containerd, direct, docker, firejail, macos, podman, ssh)`},
+		{"../direct", "/sbx", `wrapper "../direct": unknown kind (kinds: bwrap, containerd, direct, docker, firejail, macos, podman, ssh)`},
 		{"direct", "sbx", `wrapper "direct": path of sbx "sbx": want an absolute path`},
 		{"direct", "", `wrapper "direct": path of sbx "": want an absolute path`},
 		{"direct", "/a\nb", `wrapper "direct": path of sbx "/a\nb": holds a line break or a zero byte`},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sbx-run/sbx"
@@ -15,18 +16,29 @@ import (
 const wrapperHelp = `sbx wrapper: the script that an agent runtime calls for each command.
 
   sbx wrapper list                the kinds there are
-  sbx wrapper install direct      write $PEPE_HOME/sandbox/direct.sh (default
+  sbx wrapper show docker         print one
+  sbx wrapper install docker      write $PEPE_HOME/sandbox/docker.sh (default
                                   ~/.pepe), print its path, say what to configure
+  sbx wrapper install --standalone docker
+                                  the same for a machine without sbx: a script that
+                                  calls docker itself, and holds less (docs/wrappers.md)
 
-A runtime calls it as: PEPE_SANDBOX_CWD=/workspace direct.sh PROGRAM ARGUMENT…
+A runtime calls it as: PEPE_SANDBOX_CWD=/workspace docker.sh PROGRAM ARGUMENT…
 Instead of a script it may call sbx itself by a link named sbx-exec.
 `
 
+// wrapperCall is a call of sbx wrapper.
+type wrapperCall struct {
+	flags
+	standalone bool
+}
+
 // wrapperCommand is sbx wrapper.
 func wrapperCommand(s *streams, args []string) int {
-	f := newFlags("wrapper")
-	err := f.parse(args)
-	words := append(f.operands, f.after...)
+	c := wrapperCall{flags: *newFlags("wrapper")}
+	c.BoolVar(&c.standalone, "standalone", false, "")
+	err := c.parse(args)
+	words := append(c.operands, c.after...)
 	switch {
 	case errors.Is(err, errHelp):
 		fmt.Fprint(s.out, wrapperHelp)
@@ -35,17 +47,19 @@ func wrapperCommand(s *streams, args []string) int {
 	case len(words) == 0:
 		err = usage("no action", "sbx wrapper list, or sbx wrapper install direct")
 	case words[0] == "list" && len(words) == 1:
-		fmt.Fprintln(s.out, strings.Join(wrappers.Kinds(), "\n"))
+		c.list(s)
 		return exitOK
 	case words[0] == "install" && len(words) == 2:
-		return s.installWrapper(words[1])
-	case words[0] == "install" && len(words) == 1:
-		err = usage("no kind of wrapper", "sbx wrapper install "+strings.Join(wrappers.Kinds(), "|"))
-	case words[0] == "install", words[0] == "list":
+		return c.install(s, words[1])
+	case words[0] == "show" && len(words) == 2:
+		return c.show(s, words[1])
+	case (words[0] == "install" || words[0] == "show") && len(words) == 1:
+		err = usage("no kind of wrapper", "sbx wrapper "+words[0]+" "+strings.Join(c.kinds(), "|"))
+	case words[0] == "install", words[0] == "show", words[0] == "list":
 		err = usage("too many operands", "sbx wrapper --help has examples")
 	default:
 		hint := "sbx wrapper --help has examples"
-		if near := nearest(words[0], []string{"list", "install"}); near != "" {
+		if near := nearest(words[0], []string{"list", "show", "install"}); near != "" {
 			hint = "did you mean sbx wrapper " + near + "?"
 		}
 		err = usage("unknown action "+quote(words[0]), hint)
@@ -54,38 +68,95 @@ func wrapperCommand(s *streams, args []string) int {
 	return exitUsage
 }
 
-func (s *streams) installWrapper(kind string) int {
-	known := false
-	for _, k := range wrappers.Kinds() {
-		known = known || k == kind
+// kinds lists those of the call.
+func (c *wrapperCall) kinds() []string {
+	if c.standalone {
+		return wrappers.StandaloneKinds()
 	}
-	if !known {
-		hint := "the kinds are: " + strings.Join(wrappers.Kinds(), ", ")
-		if near := nearest(kind, wrappers.Kinds()); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		s.fail(usage("unknown kind of wrapper "+quote(kind), hint))
+	return wrappers.Kinds()
+}
+
+func (c *wrapperCall) list(s *streams) {
+	for _, kind := range c.kinds() {
+		fmt.Fprintf(s.out, "%-11s %s\n", kind, wrappers.About(kind))
+	}
+}
+
+// known checks the name of a kind.
+func (c *wrapperCall) known(kind string) error {
+	if slices.Contains(c.kinds(), kind) {
+		return nil
+	}
+	hint := "the kinds are: " + strings.Join(c.kinds(), ", ")
+	if near := nearest(kind, c.kinds()); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	what := "unknown kind of wrapper "
+	if slices.Contains(wrappers.Kinds(), kind) {
+		what = "no wrapper that needs no sbx is there for "
+	}
+	return usage(what+quote(kind), hint)
+}
+
+// text is the script of a kind, and where the runtime finds it.
+func (c *wrapperCall) text(kind string) (string, error) {
+	if c.standalone {
+		return wrappers.Standalone(kind)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find the path of sbx: %w", err)
+	}
+	return wrappers.Script(kind, self)
+}
+
+func (c *wrapperCall) show(s *streams, kind string) int {
+	if err := c.known(kind); err != nil {
+		s.fail(err)
 		return exitUsage
 	}
-	home, err := runtimeHome()
+	text, err := c.text(kind)
 	if err != nil {
 		s.fail(err)
 		return exitNotStarted
 	}
-	self, err := os.Executable()
-	if err != nil {
-		s.fail(fmt.Errorf("find the path of sbx: %w", err))
-		return exitNotStarted
+	fmt.Fprint(s.out, text)
+	return exitOK
+}
+
+func (c *wrapperCall) install(s *streams, kind string) int {
+	if err := c.known(kind); err != nil {
+		s.fail(err)
+		return exitUsage
 	}
-	path, err := wrappers.Install(kind, home, self)
+	path, err := c.write(kind)
 	if err != nil {
 		s.fail(err)
 		return exitNotStarted
 	}
 	fmt.Fprintln(s.out, path)
-	s.say("hint", fmt.Sprintf("set \"sandbox\": %q in %s", path, filepath.Join(home, "config.json")))
-	s.sayGaps(kind)
+	s.say("hint", fmt.Sprintf("set \"sandbox\": %q in %s", path, filepath.Join(filepath.Dir(filepath.Dir(path)), "config.json")))
+	if c.standalone {
+		s.say("hint", "what it does not hold: docs/wrappers.md; with sbx on the machine leave --standalone out")
+		return exitOK
+	}
+	s.sayGaps(wrappers.Backend(kind))
 	return exitOK
+}
+
+func (c *wrapperCall) write(kind string) (path string, err error) {
+	home, err := runtimeHome()
+	if err != nil {
+		return "", err
+	}
+	if c.standalone {
+		return wrappers.InstallStandalone(kind, home)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find the path of sbx: %w", err)
+	}
+	return wrappers.Install(kind, home, self)
 }
 
 // sayGaps names what the backend cannot give here, at the moment when somebody

@@ -107,12 +107,13 @@ func TestEnvironment(t *testing.T) {
 	p := profile(t)
 	p.Private = sandbox.Private{Temp: "/p/tmp", Cache: "/p/cache"}
 	p.Write = []string{"/w1", "/w\n2", "/w3"}
+	p.Hide = []string{"/h1", "/h2"}
 	p.Limits.MemoryBytes = 5 << 20
 	p.Identity = &sandbox.Identity{UID: 7, GID: 8}
 	given := []string{"PATH=/bin", "TMPDIR=/p/tmp", "GOCACHE=/p/cache/go", "A=1", "PEPE_SANDBOX_NET=bridge", "PEPE_SANDBOX_CWD=/"}
 	have := wrapperEnv(given, New("/w.sh", Options{User: true}), p)
 	want := []string{
-		"PEPE_SANDBOX_CWD=" + p.Workspace, "PEPE_SANDBOX_NET=none", "PEPE_SANDBOX_MEM=5242880", "PEPE_SANDBOX_WRITE=/w1\n/w3", "PEPE_SANDBOX_TMP=/p/tmp",
+		"PEPE_SANDBOX_CWD=" + p.Workspace, "PEPE_SANDBOX_NET=none", "PEPE_SANDBOX_MEM=5242880", "PEPE_SANDBOX_WRITE=/w1\n/w3", "PEPE_SANDBOX_HIDE=/h1\n/h2", "PEPE_SANDBOX_TMP=/p/tmp",
 		"PEPE_SANDBOX_USER=7:8", "SBX_WITHIN_WRAPPER=/w.sh", "PEPE_SANDBOX_IMAGE=image:1", "DOCKER_HOST=unix:///d.sock", "PATH=/bin", "TMPDIR=/tmp", "A=1",
 	}
 	for _, entry := range want {

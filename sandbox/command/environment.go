@@ -18,6 +18,7 @@ const (
 	networkVar   = "PEPE_SANDBOX_NET"   // none, bridge; with the claim network-rules also allow:RULE,…
 	memoryVar    = "PEPE_SANDBOX_MEM"   // bytes, when a limit is set
 	writeVar     = "PEPE_SANDBOX_WRITE" // further directories to share, one a line
+	hideVar      = "PEPE_SANDBOX_HIDE"  // what must not be read beside credentials, one a line
 	tempVar      = "PEPE_SANDBOX_TMP"   // the directory that is to be /tmp
 	userVar      = "PEPE_SANDBOX_USER"  // uid:gid
 
@@ -50,6 +51,7 @@ func wrapperEnv(env []string, b *Backend, p sandbox.Profile) []string {
 		add(memoryVar, strconv.FormatInt(p.Limits.MemoryBytes, 10))
 	}
 	add(writeVar, lines(p.Write))
+	add(hideVar, lines(p.Hide))
 	add(tempVar, p.Private.Temp)
 	if i := p.Identity; i != nil && b.options.User {
 		add(userVar, fmt.Sprintf("%d:%d", i.UID, i.GID))
@@ -81,7 +83,7 @@ func wrapperEnv(env []string, b *Backend, p sandbox.Profile) []string {
 // told says whether a variable is for sbx alone to set: one of the caller's would
 // say something that the profile does not.
 func told(name string) bool {
-	return name == writeVar || name == tempVar || name == userVar
+	return name == writeVar || name == hideVar || name == tempVar || name == userVar
 }
 
 func network(b *Backend, p sandbox.Profile) string {

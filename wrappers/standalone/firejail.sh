@@ -1,0 +1,62 @@
+#!/bin/sh
+# Wrapper "firejail", for machines without sbx: runs its arguments as one program,
+# confined to $PEPE_SANDBOX_CWD by firejail. Configure the path of this file; it is
+# called as: firejail.sh PROGRAM ARG…
+# Written by "sbx wrapper install --standalone firejail", which overwrites changes. It heeds:
+#
+#   PEPE_SANDBOX_NET   bridge (default): the network is on; none
+# shellcheck shell=sh disable=SC2154 # the common part assigns them
+# shellcheck disable=SC2034,SC2317 # what is common is not used by each, or called by name
+set -u
+
+@COMMON@
+@HIDE@
+
+command -v firejail >/dev/null || refuse 'there is no program firejail; install it'
+# firejail takes no other names, and would read these as more than a name.
+for dir in "$ws" "$shared" "$script"; do
+	case $dir in
+	*[\\\&\!\?\"\'\<\>%^\{\}\;,\*\[\]\#~]* | *:*)
+		refuse "firejail cannot take the name $dir; rename it" ;;
+	esac
+done
+case $ws in
+*"$nl"*) refuse 'firejail takes no name with a line break; rename the workspace' ;;
+esac
+
+# A shell inside answers 126 and 127.
+# shellcheck disable=SC2016 # for that shell
+set -- -- sh -c 'cd -- "$1" && shift && exec "$@"' sh "$ws" "$@"
+set -f
+IFS=$nl
+for path in $secrets; do
+	case $path in
+	/run/*) ;; # hidden as a whole
+	*) set -- --blacklist="$path" "$@" ;;
+	esac
+done
+for dir in $shared; do
+	set -- --read-write="$dir" "$@"
+done
+unset IFS
+set +f
+# Sockets of services lie in /run. firejail needs a directory of its own there,
+# and names may be looked up with a file below.
+resolve=$(readlink -f /etc/resolv.conf)
+for path in /run/*; do
+	case $resolve/ in
+	"$path"/*) continue ;;
+	esac
+	[ "$path" = /run/firejail ] || [ ! -e "$path" ] || set -- --blacklist="$path" "$@"
+done
+# /tmp is empty but for what belongs to this run.
+case $ws in
+/tmp/*) set -- --whitelist="$ws" "$@" ;;
+*) set -- --private-tmp "$@" ;;
+esac
+[ -z "$script" ] || set -- --whitelist="$script" --read-only="$script" "$@"
+[ "$net" = bridge ] || set -- --net=none "$@"
+[ "$(id -u)" = 0 ] || set -- --noroot "$@"
+run firejail --quiet --noprofile --caps.drop=all --nonewprivs --seccomp \
+	--private-dev --blacklist=/var/tmp --disable-mnt --ipc-namespace \
+	--read-only=/ --read-write="$ws" --env=TMPDIR=/tmp "$@"
