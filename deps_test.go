@@ -142,11 +142,15 @@ var rooms = []room{
 		why: "frames and what is in them: both ends speak it, and neither is known here",
 	},
 	{
-		dir: "sandbox/ssh/far", rooms: []string{"sandbox", "sandbox/ssh/wire"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/ssh/tree", modules: []string{sysModule}, light: true,
+		why: "directories and messages about them: what carries the messages is not its business",
+	},
+	{
+		dir: "sandbox/ssh/far", rooms: []string{"sandbox", "sandbox/ssh/tree", "sandbox/ssh/wire"}, modules: []string{sysModule}, light: true,
 		why: "it takes orders from another machine; who carries them out is given to it",
 	},
 	{
-		dir: "sandbox/ssh", rooms: []string{"sandbox", "sandbox/proc", "sandbox/ssh/wire"}, modules: []string{sysModule, "github.com/google/shlex"}, light: true,
+		dir: "sandbox/ssh", rooms: []string{"sandbox", "sandbox/proc", "sandbox/ssh/tree", "sandbox/ssh/wire"}, modules: []string{sysModule, "github.com/google/shlex"}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend; ssh is a program, not a library",
 	},
 	{

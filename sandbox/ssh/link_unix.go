@@ -5,6 +5,7 @@ package ssh
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -279,4 +280,22 @@ func oneLine(words string) string {
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
+}
+
+// machine is a number of this machine and user, made once.
+func (l *link) machine() string {
+	file := filepath.Join(filepath.Dir(l.base), "machine")
+	for range 2 {
+		if text, err := os.ReadFile(file); err == nil && len(text) > 0 {
+			return string(text)
+		}
+		var random [8]byte
+		_, _ = rand.Read(random[:])
+		temp := fmt.Sprintf("%s-%x", file, random)
+		if os.WriteFile(temp, []byte(hex.EncodeToString(random[:])), 0o600) == nil {
+			_ = os.Link(temp, file) // whoever is first
+		}
+		_ = os.Remove(temp)
+	}
+	return ""
 }

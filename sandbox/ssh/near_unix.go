@@ -50,11 +50,56 @@ type near struct {
 	credit    atomic.Int64  // bytes of input that may be sent
 	more      chan struct{} // rings when there is more of it
 	tookOrder bool
+	begun     bool        // the command may run
+	trees     chan []byte // messages of package tree; closed with the answer
+	quit      chan struct{}
+}
+
+// Send and Receive carry messages of an exchange of files.
+func (n *near) Send(message []byte) error { return n.out.Send(wire.Tree, message) }
+
+func (n *near) Receive() ([]byte, error) {
+	select {
+	case m, ok := <-n.trees:
+		if ok {
+			return m, nil
+		}
+	case <-n.quit:
+	}
+	return nil, errEnded
+}
+
+var errEnded = errors.New("the other side has ended")
+
+// carried is how far the exchange of files has come.
+type carried struct {
+	before bool // the command may run now
+	err    error
+}
+
+// carry exchanges files before and after the command.
+func (n *near) carry(o wire.Order, stage chan<- carried) {
+	if !o.Sync || o.Verb != wire.Run {
+		stage <- carried{before: true}
+		stage <- carried{}
+		return
+	}
+	files, err := n.session.files(n)
+	if err == nil {
+		defer files.Close()
+		err = files.Before()
+	}
+	if err != nil {
+		stage <- carried{err: err}
+		return
+	}
+	stage <- carried{before: true}
+	stage <- carried{err: files.After()}
 }
 
 // start starts ssh.
 func (s *session) start(command string, c sandbox.Command) (*near, error) {
-	n := &near{session: s, command: c, child: s.link.session(command), began: time.Now(), more: make(chan struct{}, 1)}
+	n := &near{session: s, command: c, child: s.link.session(command), began: time.Now(), more: make(chan struct{}, 1), trees: make(chan []byte, 64), quit: make(chan struct{})}
 	n.child.WaitDelay = time.Second // the process of the connection has its streams, too
 	var err error
 	if n.pipe, err = n.child.StdinPipe(); err != nil {
@@ -75,6 +120,7 @@ func (s *session) start(command string, c sandbox.Command) (*near, error) {
 
 // close ends ssh, if it has not ended, and lets go of the streams.
 func (n *near) close() {
+	close(n.quit)
 	_ = n.pipe.Close()
 	_ = n.child.Process.Kill()
 	go func() { _ = n.child.Wait() }()
@@ -120,6 +166,8 @@ func (n *near) attend(ctx context.Context, o wire.Order) (wire.Answer, error) {
 	gone, orphaned, signals := ctx.Done(), n.command.Orphaned, n.command.Signals
 	var kill <-chan time.Time
 	var ready <-chan struct{}
+	stage := make(chan carried, 2)
+	var back error // why not everything was carried back
 	abandon := func() {
 		gone, orphaned, kill = nil, nil, time.After(patience)
 		go func() { _ = n.out.Send(wire.End, nil) }()
@@ -132,9 +180,22 @@ func (n *near) attend(ctx context.Context, o wire.Order) (wire.Answer, error) {
 			n.tookOrder = true
 		case <-ready:
 			ready = nil
-			stop = n.begin(own, o)
+			go n.carry(o, stage)
+		case at := <-stage:
+			switch {
+			case at.before:
+				n.begun = true
+				stop = n.begin(own, o)
+			case stop == nil && !errors.Is(at.err, errEnded):
+				return wire.Answer{}, fmt.Errorf("%w: %w", at.err, sandbox.ErrStart)
+			default:
+				back, stage = at.err, nil
+			}
 		case r := <-answers:
-			return n.conclude(r, kill != nil)
+			if stage != nil && stop != nil { // the answer comes after the files
+				back = (<-stage).err
+			}
+			return n.conclude(r, back, kill != nil)
 		case <-tick.C:
 			if !n.tookOrder {
 				continue
@@ -192,7 +253,14 @@ func (n *near) begin(own chan os.Signal, o wire.Order) (stop func()) {
 }
 
 // conclude makes an answer of what came last.
-func (n *near) conclude(r received, ended bool) (wire.Answer, error) {
+func (n *near) conclude(r received, back error, ended bool) (wire.Answer, error) {
+	if r.err == nil && r.answer.Kind == "" && back != nil {
+		r.answer.Kind, r.answer.Text = wire.Lost, back.Error()
+		if r.answer.Result != nil {
+			r.answer.Text += fmt.Sprintf(" (it ended with %d)", r.answer.Result.ExitCode)
+			r.answer.Result.Ending, r.answer.Result.ExitCode = sandbox.Lost, 125
+		}
+	}
 	if r.err == nil {
 		if r.answer.Result != nil && n.copied != nil {
 			r.answer.Result.BytesOut = n.copied
@@ -206,11 +274,13 @@ func (n *near) conclude(r received, ended bool) (wire.Answer, error) {
 	switch {
 	case ended:
 		return wire.Answer{Result: abandoned()}, nil
+	case n.tookOrder && !n.begun:
+		return wire.Answer{}, fmt.Errorf("the connection to %s broke before the command ran: %w", n.session.options.Host, sandbox.ErrStart)
 	case n.tookOrder:
 		if words = oneLine(words); words != "" {
 			words = " (" + words + ")"
 		}
-		return wire.Answer{}, fmt.Errorf("the connection to %s broke, and the command was ended there%s: %w", n.session.options.Host, words, sandbox.ErrLost)
+		return wire.Answer{}, fmt.Errorf("the connection to %s broke; what ran there is ended within five seconds%s: %w", n.session.options.Host, words, sandbox.ErrLost)
 	case code == sshFailed || code < 0:
 		return wire.Answer{}, &brokenError{n.session.link.sshError(words, errors.Join(err, r.err))}
 	}
@@ -222,6 +292,7 @@ func (n *near) conclude(r received, ended bool) (wire.Answer, error) {
 
 // listen takes frames until the answer is there.
 func (n *near) listen(targets [2]*target, taken chan<- struct{}) (wire.Answer, error) {
+	defer close(n.trees)
 	if err := n.in.Await(); err != nil {
 		return wire.Answer{}, err
 	}
@@ -237,6 +308,14 @@ func (n *near) listen(targets [2]*target, taken chan<- struct{}) (wire.Answer, e
 		case wire.Output, wire.Diagnosis:
 			n.last.Store(-1)
 			n.write(targets[kind-wire.Output], data, byte(kind-wire.Output)+1)
+			n.heard()
+		case wire.Tree:
+			n.last.Store(-1)
+			select {
+			case n.trees <- data:
+			case <-n.quit:
+				return wire.Answer{}, errEnded
+			}
 			n.heard()
 		case wire.Credit:
 			if number, ok := wire.NumberOf(data); ok {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/ssh/tree"
 	"github.com/sbx-run/sbx/sandbox/ssh/wire"
 )
 
@@ -192,10 +193,21 @@ func (s *session) askOnce(ctx context.Context, o wire.Order, c sandbox.Command) 
 	return n.attend(ctx, o)
 }
 
-// dir is the workspace there, below the home directory.
+// dir is the workspace there, below the home directory. Its name holds a number of
+// this machine: two may have a workspace of the same name and one home there.
 func (s *session) dir() string {
 	if s.options.Dir != "" {
 		return filepath.Clean(s.options.Dir)
 	}
-	return filepath.Join(".cache", "sbx", "sync", hashOf(s.profile.Workspace), filepath.Base(s.profile.Workspace))
+	return filepath.Join(wire.SyncDir, hashOf(s.link.machine()+"\x00"+s.profile.Workspace), filepath.Base(s.profile.Workspace))
+}
+
+// files opens the exchange of the workspace.
+func (s *session) files(c tree.Conn) (*tree.Near, error) {
+	var owner *tree.Owner
+	if i := s.profile.Identity; i != nil {
+		owner = &tree.Owner{UID: int(i.UID), GID: int(i.GID)}
+	}
+	state := filepath.Join(filepath.Dir(s.link.base), "sync-"+hashOf(strings.Join([]string{s.options.Host, s.options.Options, s.dir(), s.profile.Workspace}, "\x00")))
+	return tree.OpenNear(c, s.profile.Workspace, state, s.options.Host, owner)
 }

@@ -134,9 +134,6 @@ func (b *Backend) open(p sandbox.Profile) (*session, error) {
 		return refuse(err)
 	}
 	if o.Workspace != Shared {
-		return refuse(errors.New("only a workspace that both machines share works yet: sbx.ssh.workspace, --ssh-workspace shared"))
-	}
-	if o.Workspace != Shared {
 		for _, path := range p.Write {
 			if _, ok := inside(p.Workspace, path); !ok {
 				return refuse(fmt.Errorf("%q is to be written and lies outside of the workspace, which alone is carried to %s and back", path, o.Host))

@@ -4,7 +4,6 @@ package far
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,6 +29,7 @@ type conn struct {
 	gone    chan struct{}        // closed when nobody is there any more
 	once    sync.Once
 	signals chan os.Signal
+	trees   chan []byte // messages of package tree
 
 	mu       sync.Mutex
 	input    inbox
@@ -40,7 +40,7 @@ type conn struct {
 func newConn(in, out *os.File) *conn {
 	c := &conn{
 		in: wire.NewReader(in), out: wire.NewWriter(out), began: time.Now(), first: make(chan json.RawMessage, 1),
-		gone: make(chan struct{}), signals: make(chan os.Signal, 16),
+		gone: make(chan struct{}), signals: make(chan os.Signal, 16), trees: make(chan []byte, 64),
 	}
 	c.input.more.L = &c.input.mu
 	go c.read()
@@ -71,7 +71,7 @@ func (c *conn) order() (o wire.Order, err error) {
 	select {
 	case text = <-c.first:
 	case <-c.gone:
-		return o, errors.New("the other side is gone")
+		return o, errGone
 	}
 	var version struct{ Version int }
 	if err := json.Unmarshal(text, &version); err != nil {
@@ -115,6 +115,12 @@ func (c *conn) read() {
 		case wire.Resize:
 			if size, ok := wire.SizeOf(data); ok {
 				c.resize(size)
+			}
+		case wire.Tree:
+			select {
+			case c.trees <- data:
+			case <-c.gone:
+				return
 			}
 		case wire.Deaf:
 			c.deafen(data)

@@ -4,12 +4,16 @@ package far
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/ssh/tree"
 	"github.com/sbx-run/sbx/sandbox/ssh/wire"
 )
 
@@ -74,12 +78,20 @@ func (c *conn) command(o wire.Order, r Runner, a *wire.Answer) error {
 	if err := t.place(); err != nil {
 		return err
 	}
+	files, err := c.files(t)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
 	if o.Verb == wire.Plan {
 		plan, err := r.Plan(context.Background(), t)
 		if err == nil {
 			a.Plan = &plan
 		}
 		return err
+	}
+	if err := files.Before(); err != nil {
+		return fmt.Errorf("take the workspace: %w: %w", err, sandbox.ErrStart)
 	}
 	remove, err := t.putScript()
 	if err != nil {
@@ -93,8 +105,58 @@ func (c *conn) command(o wire.Order, r Runner, a *wire.Answer) error {
 	result, err := r.Run(context.Background(), t)
 	s.close()
 	a.Result = &result
+	if err != nil && !errors.Is(err, sandbox.ErrLost) {
+		return err // nothing ran
+	}
+	if ferr := files.After(); ferr != nil {
+		err = errors.Join(err, fmt.Errorf("give the workspace back: %w: %w", ferr, sandbox.ErrLost))
+	}
 	return err
 }
+
+// files is the exchange of the workspace. Where it is shared there is none.
+func (c *conn) files(t Task) (exchange, error) {
+	if !t.Order.Sync {
+		return none{}, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, fmt.Errorf("find the home directory: %w: %w", err, sandbox.ErrStart)
+	}
+	sum := sha256.Sum256([]byte(t.Workspace))
+	f, err := tree.OpenFar(c, t.Workspace, filepath.Join(home, wire.SyncDir, hex.EncodeToString(sum[:8])+".index"))
+	if err != nil {
+		return nil, fmt.Errorf("open the workspace: %w: %w", err, sandbox.ErrStart)
+	}
+	return f, nil
+}
+
+// exchange stands before and after a command.
+type exchange interface {
+	Before() error
+	After() error
+	Close()
+}
+
+type none struct{}
+
+func (none) Before() error { return nil }
+func (none) After() error  { return nil }
+func (none) Close()        {}
+
+// Send and Receive carry messages of an exchange.
+func (c *conn) Send(message []byte) error { return c.out.Send(wire.Tree, message) }
+
+func (c *conn) Receive() ([]byte, error) {
+	select {
+	case m := <-c.trees:
+		return m, nil
+	case <-c.gone:
+		return nil, errGone
+	}
+}
+
+var errGone = errors.New("the other side is gone")
 
 // place says where the workspace is here.
 func (t *Task) place() error {

@@ -56,6 +56,9 @@ type Order struct {
 	Sync bool `json:"sync,omitempty"`
 }
 
+// SyncDir holds the workspaces that were carried, below the far home.
+const SyncDir = ".cache/sbx-sync"
+
 // Answer is what came of it.
 type Answer struct {
 	Result       *sandbox.Result       `json:"result,omitempty"`
