@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -194,7 +195,7 @@ func (c *probeCall) run(s *streams, backends []sandbox.Backend) int {
 	for _, b := range backends {
 		o := probes.Options{
 			Helper: []string{self, "probe"}, Exec: []string{self, "exec"}, Dir: c.dir, Only: c.only, Library: c.library, Proxy: proxy,
-			Container: c.container, Environ: engineEnvironment(c.container.Image),
+			Parallel: min(max(runtime.NumCPU(), 2), 4), Container: c.container, Environ: engineEnvironment(c.container.Image),
 		}
 		if isWrapper(b.Name()) { // the rows find out what else would refuse
 			o.Exec = append(o.Exec, "--accept-gap", allGaps)

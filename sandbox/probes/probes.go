@@ -118,7 +118,7 @@ type Report struct {
 	Kernel   string            `json:"kernel,omitempty"`
 	Enforced []sandbox.Control `json:"enforced,omitempty"` // as the plan of the usual session promises
 	Gaps     []sandbox.Gap     `json:"gaps,omitempty"`
-	Room     string            `json:"room"` // part of every name that the run made on the host
+	Rooms    []string          `json:"rooms"` // parts of the names that the run made on the host
 	Counts   map[Status]int    `json:"counts"`
 	Outcomes []Outcome         `json:"outcomes"`
 }
@@ -153,6 +153,9 @@ type Options struct {
 	Without []string
 	// Proxy is the path of sbx-proxy; rows about rules cannot be tried without it.
 	Proxy string
-	// Progress, when it is set, is called after each row.
+	// Parallel is how many rows are tried at a time, each with a tree of its own; 0
+	// is one. Rows about limits are tried alone, after the others.
+	Parallel int
+	// Progress, when it is set, is called after each row, in their order.
 	Progress func(Outcome)
 }

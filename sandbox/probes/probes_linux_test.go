@@ -52,12 +52,12 @@ func run(t *testing.T, b sandbox.Backend, o probes.Options) probes.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Helper, o.Proxy = []string{self}, proxyProgram(t)
+	o.Helper, o.Proxy, o.Parallel = []string{self}, proxyProgram(t), 3
 	report, err := probes.Run(t.Context(), b, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left := leftovers(t, report.Room); len(left) > 0 {
+	if left := leftovers(t, report.Rooms...); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 	t.Log(report.Summary())
@@ -86,11 +86,19 @@ func proxyProgram(t *testing.T) string {
 }
 
 // leftovers lists what is still on the host of a run. Others may be going on.
-func leftovers(t *testing.T, room string) []string {
+func leftovers(t *testing.T, rooms ...string) (list []string) {
 	t.Helper()
-	if room == "" {
+	if len(rooms) == 0 {
 		t.Fatal("the report names no room")
 	}
+	for _, room := range rooms {
+		list = append(list, leftoversOf(t, room)...)
+	}
+	return list
+}
+
+func leftoversOf(t *testing.T, room string) []string {
+	t.Helper()
 	key, err := strconv.ParseUint(room, 16, 32)
 	if err != nil {
 		t.Fatal(err)
@@ -321,7 +329,7 @@ func TestAsUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left = append(left, leftovers(t, report.Room)...); len(left) > 0 {
+	if left = append(left, leftovers(t, report.Rooms...)...); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 }

@@ -29,13 +29,9 @@ func Run(ctx context.Context, b sandbox.Backend, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("probe %s: %w", b.Name(), err)
 	}
-	r := &runner{ctx: ctx, options: o, backend: b.Name(), enforces: len(found.Enforced) > 0, apart: found.Apart}
-	if r.room, err = newRoom(o.Dir, o.Helper); err != nil {
-		return Report{}, fmt.Errorf("run probes: %w", err)
-	}
 	report := Report{
 		Backend: b.Name(), Tier: found.Tier, Version: found.Version, User: "user", Mode: "command",
-		Kernel: kernel(), Room: r.room.id, Gaps: found.Gaps, Counts: map[Status]int{},
+		Kernel: kernel(), Gaps: found.Gaps, Counts: map[Status]int{},
 	}
 	if os.Geteuid() == 0 {
 		report.User = "root"
@@ -43,25 +39,31 @@ func Run(ctx context.Context, b sandbox.Backend, o Options) (Report, error) {
 	if o.Library {
 		report.Mode = "library"
 	}
-	for _, row := range selected(o.Only) {
-		if err = ctx.Err(); err != nil {
+	var runners []*runner
+	for range max(o.Parallel, 1) {
+		r := &runner{ctx: ctx, options: o, backend: b.Name(), enforces: len(found.Enforced) > 0, apart: found.Apart}
+		if r.room, err = newRoom(o.Dir, o.Helper); err != nil {
+			err = fmt.Errorf("run probes: %w", err)
 			break
 		}
-		out := r.try(row)
-		report.Outcomes = append(report.Outcomes, out)
+		runners = append(runners, r)
+		report.Rooms = append(report.Rooms, r.room.id)
+	}
+	if err == nil {
+		l := line{rows: selected(o.Only), progress: o.Progress}
+		err = l.tryAll(ctx, runners)
+		report.Outcomes = l.outcomes
+	}
+	for _, out := range report.Outcomes {
 		report.Counts[out.Status]++
-		if row.ID == "P00" && out.Status == NotTried {
-			err = fmt.Errorf("start the probe program: %s", out.Why)
-			break
-		}
-		if o.Progress != nil {
-			o.Progress(out)
-		}
 	}
-	if r.plan.Backend != "" {
-		report.Tier, report.Gaps, report.Enforced = r.plan.Tier, r.plan.Gaps, r.plan.Enforced
+	for _, r := range runners {
+		if r.plan.Backend != "" {
+			report.Tier, report.Gaps, report.Enforced = r.plan.Tier, r.plan.Gaps, r.plan.Enforced
+		}
+		err = errors.Join(err, r.room.close())
 	}
-	return report, errors.Join(err, r.room.close())
+	return report, err
 }
 
 func kernel() string {
