@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -45,7 +46,7 @@ func createRuleset(abi int, d decision) (int, error) {
 // allow grants rights below an open path.
 func allow(ruleset, fd int, rights uint64) error {
 	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
+	_, _, errno := unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
 	runtime.KeepAlive(&attr)
 	if errno != 0 {
 		return errno
@@ -53,16 +54,46 @@ func allow(ruleset, fd int, rights uint64) error {
 	return nil
 }
 
-// allowPath opens and grants. What has vanished or cannot be reached is left
-// out: the command would not reach it either.
-func allowPath(ruleset int, name string, rights uint64, dir bool) error {
+// granter adds rules to a ruleset. Most of their paths lie beside one another, so
+// it keeps the directory of the last one open.
+type granter struct {
+	ruleset int
+	above   string // "" : none
+	fd      int
+}
+
+func (g *granter) close() {
+	if g.above != "" {
+		_ = unix.Close(g.fd)
+		g.above = ""
+	}
+}
+
+func (g *granter) open(name string, flags int) (int, error) {
+	at := strings.LastIndexByte(name, '/')
+	if above := name[:max(at, 0)]; above == "" || name == above+"/" {
+		return unix.Open(name, flags, 0)
+	} else if above != g.above {
+		g.close()
+		fd, err := unix.Open(above, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return -1, err
+		}
+		g.above, g.fd = above, fd
+	}
+	return unix.Openat(g.fd, name[at+1:], flags, 0)
+}
+
+// path opens and grants. What has vanished or cannot be reached is left out: the
+// command would not reach it either.
+func (g *granter) path(name string, rights uint64, dir bool) error {
 	flags := unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW
 	if dir {
 		flags |= unix.O_DIRECTORY
 	} else {
 		rights &= fileRights
 	}
-	fd, err := unix.Open(name, flags, 0)
+	fd, err := g.open(name, flags)
 	if err != nil {
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
 			return nil
@@ -70,7 +101,7 @@ func allowPath(ruleset int, name string, rights uint64, dir bool) error {
 		return fmt.Errorf("open %q: %w", name, err)
 	}
 	defer unix.Close(fd)
-	if err := allow(ruleset, fd, rights); err != nil {
+	if err := allow(g.ruleset, fd, rights); err != nil {
 		// Some kernel file systems (pipes, namespaces) take no rules: they are
 		// not below any path that a rule could grant.
 		if errors.Is(err, unix.EBADFD) || errors.Is(err, unix.EBADF) {

@@ -74,8 +74,10 @@ func (s *session) rulebook(r *ruleset) grantRules {
 
 func (s *session) grant(fd int, reading layout.Carving) error {
 	handled := s.decision.handled
+	rules := &granter{ruleset: fd}
+	defer rules.close()
 	for _, g := range reading.Grants {
-		if err := allowPath(fd, g.Path, readRights&handled, g.Dir); err != nil {
+		if err := rules.path(g.Path, readRights&handled, g.Dir); err != nil {
 			return err
 		}
 	}
@@ -89,7 +91,7 @@ func (s *session) grant(fd int, reading layout.Carving) error {
 		if dir && d.Path == "/dev/shm" {
 			rights = writeRights | readRights
 		}
-		if err := allowPath(fd, at, rights&handled, dir); err != nil {
+		if err := rules.path(at, rights&handled, dir); err != nil {
 			return err
 		}
 	}

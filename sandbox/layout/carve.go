@@ -53,8 +53,9 @@ const LongestChain = 40
 // path that is a symbolic link, or leads through one, is hidden where it really
 // is, too: home directories are kept in dotfiles repositories.
 func carve(t tree, hidden []string) Carving {
+	listed := map[string][]entry{}
 	for range LongestChain {
-		c := carver{tree: t}
+		c := carver{tree: t, listed: listed}
 		root := plant(hidden)
 		c.walk("/", root, 0)
 		more := c.follow(hidden)
@@ -68,9 +69,27 @@ func carve(t tree, hidden []string) Carving {
 }
 
 type carver struct {
-	tree  tree
-	out   Carving
-	links []string // symbolic links that hidden paths lead through
+	tree   tree
+	listed map[string][]entry // what was read already: most of it is walked through twice
+	out    Carving
+	links  []string // symbolic links that hidden paths lead through
+}
+
+func (c *carver) list(at string) []entry {
+	entries, ok := c.listed[at]
+	if !ok {
+		entries = c.tree.list(at)
+		c.listed[at] = entries
+	}
+	return entries
+}
+
+// beside is path.Join of a clean directory and one name.
+func beside(at, name string) string {
+	if at == "/" {
+		return "/" + name
+	}
+	return at + "/" + name
 }
 
 func (c *carver) walk(at string, plan trie, node int) {
@@ -79,20 +98,20 @@ func (c *carver) walk(at string, plan trie, node int) {
 		return
 	}
 	c.out.carved = append(c.out.carved, at)
-	for _, e := range c.tree.list(at) {
+	for _, e := range c.list(at) {
 		next, hides := plan.find(node, e.name)
 		switch {
 		case e.kind == link:
 			if hides || next != 0 {
-				c.links = append(c.links, path.Join(at, e.name))
+				c.links = append(c.links, beside(at, e.name))
 			}
 			// What any other link points to has its own rule.
 		case hides:
-			c.out.Masks = append(c.out.Masks, Grant{path.Join(at, e.name), e.kind == dir})
+			c.out.Masks = append(c.out.Masks, Grant{beside(at, e.name), e.kind == dir})
 		case e.kind == dir && next != 0:
-			c.walk(path.Join(at, e.name), plan, next)
+			c.walk(beside(at, e.name), plan, next)
 		default:
-			c.out.Grants = append(c.out.Grants, Grant{path.Join(at, e.name), e.kind == dir})
+			c.out.Grants = append(c.out.Grants, Grant{beside(at, e.name), e.kind == dir})
 		}
 	}
 }

@@ -36,7 +36,7 @@ func hiddenPaths(p sandbox.Profile) []string {
 	hidden := make([]string, 0, 256)
 	for _, home := range own {
 		for _, s := range credentials.Home() {
-			hidden = append(hidden, path.Join(home, s.Path))
+			hidden = append(hidden, beside(home, s.Path))
 		}
 	}
 	for _, s := range credentials.System() {

@@ -60,8 +60,9 @@ func InsideWritable(p sandbox.Profile, hidden []string) []string {
 // them when they appear.
 func LateWritable(p sandbox.Profile, hidden []string) []string {
 	var late []string
+	writable := Writable(p)
 	for _, h := range hidden {
-		if slices.ContainsFunc(Writable(p), func(w string) bool { return IsBelow(h, w) && h != w }) {
+		if slices.ContainsFunc(writable, func(w string) bool { return IsBelow(h, w) && h != w }) {
 			late = append(late, h)
 		}
 	}
