@@ -2,6 +2,7 @@ package sbx
 
 import (
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/bwrap"
 	"github.com/sbx-run/sbx/sandbox/direct"
 	"github.com/sbx-run/sbx/sandbox/helper"
 	"github.com/sbx-run/sbx/sandbox/none"
@@ -16,6 +17,7 @@ import (
 func Backends() *sandbox.Registry {
 	r := sandbox.NewRegistry()
 	r.Add(direct.New())
+	r.Add(bwrap.New())
 	r.Add(helper.New("docker"))
 	r.Add(helper.New("podman"))
 	r.Add(ssh.New(ssh.Options{})) // refuses until a registry of one's own names a machine

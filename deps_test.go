@@ -118,6 +118,10 @@ var rooms = []room{
 		why: "it says what a command sees and changes nothing: backends that lay out mounts each do it in their own way",
 	},
 	{
+		dir: "sandbox/bwrap", rooms: []string{"sandbox", "sandbox/bound", "sandbox/cgroup", "sandbox/egress", "sandbox/filter", "sandbox/layout", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
+		why: "a backend knows the contract, not the engine, and no other backend",
+	},
+	{
 		dir: "sandbox/credentials", pure: true, light: true,
 		why: "a table that every backend reads in its own way",
 	},
@@ -191,13 +195,13 @@ var rooms = []room{
 	},
 	{
 		dir:   ".",
-		rooms: []string{"shell", "classify", "guard", "secretsenv", "redact", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/direct", "sandbox/helper", "sandbox/protect", "sandbox/credentials", "sandbox/ssh", "changes"},
+		rooms: []string{"shell", "classify", "guard", "secretsenv", "redact", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/bwrap", "sandbox/direct", "sandbox/helper", "sandbox/protect", "sandbox/credentials", "sandbox/ssh", "changes"},
 		light: true,
 		why:   "the engine is the flow over the light rooms; system calls and heavy libraries stay behind Backend",
 	},
 	{
 		dir:     "cmd/sbx",
-		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/direct", "sandbox/command", "sandbox/helper", "sandbox/probes", "sandbox/warm", "sandbox/ssh", "sandbox/ssh/far", "sandbox/ssh/wire", "hook", "wrappers", "changes"},
+		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/bwrap", "sandbox/direct", "sandbox/command", "sandbox/helper", "sandbox/probes", "sandbox/warm", "sandbox/ssh", "sandbox/ssh/far", "sandbox/ssh/wire", "hook", "wrappers", "changes"},
 		modules: []string{sysModule},
 		light:   true,
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",

@@ -28,7 +28,7 @@ needed=(
 	"zsh|reading: the dialect zsh|command -v zsh"
 	"busybox-static|a static program to confine|command -v busybox"
 	"shellcheck|the wrapper scripts and our own|command -v shellcheck"
-	"bubblewrap|make bench compares with it|command -v bwrap"
+	"bubblewrap|tests of the backend bwrap; make bench compares with it|command -v bwrap"
 	"vim|terminal: an editor in a sandbox|command -v vim"
 	"less|terminal: a pager in a sandbox|command -v less"
 	"procps|probes: ps, kill|command -v ps"

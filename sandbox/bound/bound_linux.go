@@ -146,6 +146,10 @@ func (b Bounds) Open() (*Hold, error) {
 	return h, nil
 }
 
+// Processes is the resource limit on their number; 0: none. It counts only
+// where the user namespace of the run is in force.
+func (h *Hold) Processes() uint64 { return h.processes }
+
 // Close takes the control group away. One that cannot be removed now is found by
 // the next run.
 func (h *Hold) Close() {
@@ -160,15 +164,6 @@ func (b Bounds) Apply(j *proc.Job, h *Hold) {
 	if h.group != nil {
 		j.Group = held{h.group}
 	}
-}
-
-// TempSize is the size of the file systems in memory that a run has; 0: the
-// kernel's default, half of the memory.
-func TempSize(l sandbox.Limits) int64 {
-	if l.TempBytes > 0 {
-		return l.TempBytes
-	}
-	return l.MemoryBytes // its files are memory
 }
 
 // held is a control group as package proc sees it.

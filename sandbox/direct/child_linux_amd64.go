@@ -3,7 +3,6 @@ package direct
 import (
 	"errors"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -36,7 +35,7 @@ func (s *session) job(rules *ruleset, c sandbox.Command, h *bound.Hold, x *expla
 			plan := s.childPlan(rules.fd, files, c, h, x)
 			plan.Exec(path, c.Argv, c.Env)
 			if s.profile.Identity != nil {
-				defer keepDumpable()()
+				defer spawn.KeepDumpable()()
 			}
 			pid, err := plan.Start(0, pipes)
 			if err != nil {
@@ -85,7 +84,7 @@ func (s *session) childPlan(ruleset int, files [3]uintptr, c sandbox.Command, h 
 	p.ParentIsHere()
 	p.Stdio(files)
 	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(s.dir(c))})
-	planLimits(p)
+	bound.Usual(p)
 	s.bounds.Set(p, h)
 	p.CloseOnExec()
 	planNoPrivileges(p)
@@ -115,17 +114,7 @@ func planDropBounding(p *spawn.Plan) {
 }
 
 // planIdentity changes the credentials.
-func planIdentity(p *spawn.Plan, i *sandbox.Identity) {
-	var groups uintptr
-	if len(i.Groups) > 0 {
-		list := append([]uint32(nil), i.Groups...)
-		groups = spawn.Ptr(p, &list[0])
-	}
-	gid, uid := uintptr(i.GID), uintptr(i.UID)
-	p.Call("take groups", unix.SYS_SETGROUPS, []uintptr{uintptr(len(i.Groups)), groups})
-	p.Call("take group "+strconv.Itoa(int(i.GID)), unix.SYS_SETRESGID, []uintptr{gid, gid, gid})
-	p.Call("take user "+strconv.Itoa(int(i.UID)), unix.SYS_SETRESUID, []uintptr{uid, uid, uid})
-}
+func planIdentity(p *spawn.Plan, i *sandbox.Identity) { p.Become(i.UID, i.GID, i.Groups) }
 
 func planNoPrivileges(p *spawn.Plan) {
 	p.Call("set no_new_privs", unix.SYS_PRCTL, []uintptr{unix.PR_SET_NO_NEW_PRIVS, 1})
@@ -138,25 +127,6 @@ func planFilter(p *spawn.Plan, names []string, code []syscall.SockFilter) {
 	prog := &syscall.SockFprog{Len: uint16(len(code)), Filter: unsafe.SliceData(code)}
 	p.Call("load system call filter "+strings.Join(names, "+"), unix.SYS_SECCOMP, []uintptr{unix.SECCOMP_SET_MODE_FILTER, 0, spawn.Ptr(p, prog)})
 }
-
-// planLimits sets the limits of the command, and gives back what Go has taken:
-// its start raises the soft limit of open files to one below the hard one.
-func planLimits(p *spawn.Plan) {
-	p.Limit("limit core dumps to 0", unix.RLIMIT_CORE, 0, 0)
-	var have unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &have) != nil || have.Cur != have.Max-1 {
-		return
-	}
-	soft := min(uint64(usualFiles), have.Cur)
-	var caller unix.Rlimit
-	if unix.Prlimit(unix.Getppid(), unix.RLIMIT_NOFILE, nil, &caller) == nil && caller.Cur < have.Cur {
-		soft = caller.Cur
-	}
-	p.Limit("limit open files as before Go", unix.RLIMIT_NOFILE, soft, have.Max)
-}
-
-// usualFiles is the soft limit of open files that Linux starts with.
-const usualFiles = 1024
 
 // outline is the list of steps for people: rows of the same kind become one.
 func outline(p *spawn.Plan) []string {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,7 +131,7 @@ func (s *full) run(ctx context.Context, c sandbox.Command, with *company) (sandb
 	}
 	s.bounds.Apply(&j, h)
 	result, err := proc.Run(ctx, j)
-	closeGate(with.gate, &result)
+	with.gate.Close(&result)
 	return result, err
 }
 
@@ -209,7 +208,7 @@ func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, wit
 	}
 	p.ExecInit(s.init, pipes, program, c.Argv, c.Env)
 	if s.profile.Identity != nil {
-		defer keepDumpable()()
+		defer spawn.KeepDumpable()()
 	}
 	pid, err := p.Start(cloneFlags&^s.only.share, pipes)
 	if err != nil {
@@ -233,7 +232,7 @@ func (s *full) spawnNow(c sandbox.Command, program string, files [3]uintptr, wit
 	release := func() {
 		pipes.Close()
 		temp.close()
-		s.tidy(spots)
+		layout.Tidy(s.profile, spots)
 	}
 	usage, err := temp.take()
 	if err != nil {
@@ -250,17 +249,6 @@ func (s *full) pipeUses() int {
 		return spawn.WithInit | spawn.WithRelease
 	}
 	return spawn.WithInit
-}
-
-// tidy takes the mount points back that were made in the private temp directory.
-func (s *full) tidy(spots []layout.Spot) {
-	for _, i := range layout.Passing(spots) {
-		name := s.profile.Private.Temp + "/" + path.Base(spots[i].Path)
-		var st unix.Stat_t
-		if unix.Lstat(name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == 0 {
-			_ = unix.Unlink(name)
-		}
-	}
 }
 
 // cloneFlags are the namespaces that only clone can make for the child itself;
@@ -290,7 +278,7 @@ func (s *full) plan(run start, spots []layout.Spot, links []layout.Link) *spawn.
 		m.preview = &layers{Preview: *s.profile.Preview, disk: run.command.Layers, socket: run.socket}
 	}
 	if layout.SubjectOf(s.profile).UID == 0 {
-		m.procFiles = rootFiles()
+		m.procFiles = layout.HostProc()
 	}
 	m.mounts(s.tier == tierFull, links)
 	run.explain.planRoot(p)
@@ -298,11 +286,11 @@ func (s *full) plan(run start, spots []layout.Spot, links []layout.Link) *spawn.
 		planLoopback(p)
 	}
 	if s.profile.Network == sandbox.NetworkRules {
-		planSecondAddress(p)
+		egress.SecondAddress(p)
 		*run.names = egress.BindNames(p)
 	}
 	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(dirOf(s.profile, run.command))})
-	planLimits(p)
+	bound.Usual(p)
 	s.bounds.Set(p, run.hold)
 	rules := p.NewRef()
 	s.planRules(m, rules)
@@ -399,19 +387,6 @@ func planLoopback(p *spawn.Plan) {
 	}{name: [unix.IFNAMSIZ]byte{'l', 'o'}, flags: unix.IFF_UP | unix.IFF_RUNNING}
 	p.Call("open a socket for lo", unix.SYS_SOCKET, []uintptr{unix.AF_INET, unix.SOCK_DGRAM | unix.SOCK_CLOEXEC, 0}, spawn.Store(fd))
 	p.Call("bring lo up", unix.SYS_IOCTL, []uintptr{0, unix.SIOCSIFFLAGS, spawn.Ptr(p, request)}, spawn.Load(fd))
-}
-
-// planSecondAddress gives lo 127.0.0.2 too: to programs that look up only what
-// the machine has addresses for (AI_ADDRCONFIG), 127.0.0.1 is none.
-func planSecondAddress(p *spawn.Plan) {
-	fd := p.NewRef()
-	request := &struct {
-		name    [unix.IFNAMSIZ]byte
-		address unix.RawSockaddrInet4
-		_       [8]byte
-	}{name: [unix.IFNAMSIZ]byte{'l', 'o', ':', '1'}, address: unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: [4]byte{127, 0, 0, 2}}}
-	p.Call("open a socket for lo", unix.SYS_SOCKET, []uintptr{unix.AF_INET, unix.SOCK_DGRAM | unix.SOCK_CLOEXEC, 0}, spawn.Store(fd))
-	p.Call("give lo a second address", unix.SYS_IOCTL, []uintptr{0, unix.SIOCSIFADDR, spawn.Ptr(p, request)}, spawn.Load(fd))
 }
 
 // planRules makes the Landlock ruleset of this run: everything that can be seen

@@ -2,7 +2,6 @@ package direct
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/egress"
@@ -53,17 +52,4 @@ func (s *full) openGate(p *spawn.Plan, pipes *spawn.Pipes, names *uint64) (*egre
 func planGate(p *spawn.Plan, pipes *spawn.Pipes, child int, names *uint64) {
 	egress.SendListener(p, child, names)
 	p.AwaitRelease(pipes)
-}
-
-// closeGate ends the proxy and takes its records over.
-func closeGate(gate *egress.Gate, to *sandbox.Result) {
-	if gate == nil {
-		return
-	}
-	report, err := gate.Stop()
-	if err != nil {
-		to.NetworkError = fmt.Sprintf("the records of the network are not complete: %v", err)
-		return
-	}
-	report.Fill(to)
 }

@@ -276,11 +276,3 @@ func (m *mounter) proc() {
 		m.hide(name, false)
 	}
 }
-
-// rootFiles of /proc tell root about the host.
-func rootFiles() []string {
-	return []string{
-		"/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug",
-		"/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags",
-	}
-}

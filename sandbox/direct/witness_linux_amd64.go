@@ -16,6 +16,7 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/notify"
+	"github.com/sbx-run/sbx/sandbox/spawn"
 )
 
 // witness looks at paths as the command sees them and as the host has them,
@@ -56,7 +57,7 @@ func (w *witness) become(i *sandbox.Identity) {
 	if i == nil {
 		return
 	}
-	defer keepDumpable()()
+	defer spawn.KeepDumpable()()
 	var groups unsafe.Pointer
 	if len(i.Groups) > 0 {
 		groups = unsafe.Pointer(&i.Groups[0])

@@ -149,6 +149,19 @@ func (g *Gate) Stop() (Report, error) {
 	return *m.Report, nil
 }
 
+// Close is Stop, with the report in a result. nil is none.
+func (g *Gate) Close(to *sandbox.Result) {
+	if g == nil {
+		return
+	}
+	report, err := g.Stop()
+	if err != nil {
+		to.NetworkError = fmt.Sprintf("the records of the network are not complete: %v", err)
+		return
+	}
+	report.Fill(to)
+}
+
 // Kill ends the proxy of a sandbox that did not come to be. nil is none.
 func (g *Gate) Kill() {
 	if g == nil {

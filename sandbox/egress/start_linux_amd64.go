@@ -40,6 +40,19 @@ func startProxy(path string, env []string, control, listen int) (int, error) {
 	return p.Start(0, pipes)
 }
 
+// SecondAddress gives lo 127.0.0.2 too: to programs that look up only what
+// the machine has addresses for (AI_ADDRCONFIG), 127.0.0.1 is none.
+func SecondAddress(p *spawn.Plan) {
+	fd := p.NewRef()
+	request := &struct {
+		name    [unix.IFNAMSIZ]byte
+		address unix.RawSockaddrInet4
+		_       [8]byte
+	}{name: [unix.IFNAMSIZ]byte{'l', 'o', ':', '1'}, address: unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: [4]byte{127, 0, 0, 2}}}
+	p.Call("open a socket for lo", unix.SYS_SOCKET, []uintptr{unix.AF_INET, unix.SOCK_DGRAM | unix.SOCK_CLOEXEC, 0}, spawn.Store(fd))
+	p.Call("give lo a second address", unix.SYS_IOCTL, []uintptr{0, unix.SIOCSIFADDR, spawn.Ptr(p, request)}, spawn.Load(fd))
+}
+
 // BindNames appends the steps that make the socket on which names are asked for
 // in the network namespace of the child, and returns where its descriptor will
 // stand. The port takes a capability of that namespace.

@@ -23,3 +23,11 @@ func Devices() []Device {
 		{"/dev/shm", true, false, "shared memory: Python multiprocessing, browsers, databases"},
 	}
 }
+
+// HostProc lists the files of /proc that tell root about the host.
+func HostProc() []string {
+	return []string{
+		"/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug",
+		"/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags",
+	}
+}

@@ -67,6 +67,9 @@ type Terrain struct {
 	IsDir    func(string) bool
 }
 
+// Link is a symbolic link that is made again.
+type Link struct{ Name, To string }
+
 // Plain is the mode of an ordinary directory.
 const (
 	sticky = 0o1777

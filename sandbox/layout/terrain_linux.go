@@ -3,6 +3,7 @@ package layout
 import (
 	"bytes"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -43,9 +44,6 @@ func LinksIn(at string) []Link {
 	}
 	return links
 }
-
-// Link is a symbolic link that is made again.
-type Link struct{ Name, To string }
 
 // BoundSockets lists the unix sockets of this network namespace that are bound
 // to a path outside the directories that are covered anyway.
@@ -92,4 +90,15 @@ func TerminalOf(files [3]uintptr) string {
 		}
 	}
 	return ""
+}
+
+// Tidy takes the mount points back that were made in the private temp directory.
+func Tidy(p sandbox.Profile, spots []Spot) {
+	for _, i := range Passing(spots) {
+		name := p.Private.Temp + "/" + path.Base(spots[i].Path)
+		var st unix.Stat_t
+		if unix.Lstat(name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == 0 {
+			_ = unix.Unlink(name)
+		}
+	}
 }

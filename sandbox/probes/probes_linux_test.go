@@ -5,6 +5,7 @@ package probes_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/bwrap"
 	"github.com/sbx-run/sbx/sandbox/direct"
 	"github.com/sbx-run/sbx/sandbox/none"
 	"github.com/sbx-run/sbx/sandbox/probes"
@@ -38,6 +40,8 @@ func backend(name string, _ []string) (sandbox.Backend, error) {
 	switch name {
 	case direct.Name:
 		return direct.New(), nil
+	case bwrap.Name:
+		return bwrap.New(), nil
 	case none.Name:
 		return none.New(), nil
 	case promise{}.Name():
@@ -66,6 +70,9 @@ func run(t *testing.T, b sandbox.Backend, o probes.Options) probes.Report {
 
 // proxyVar names sbx-proxy for the run as an ordinary user.
 const proxyVar = "SBX_PROBES_PROXY"
+
+// backendVar names the backend for that run.
+const backendVar = "SBX_PROBES_BACKEND"
 
 // proxyProgram builds sbx-proxy where every user can start it.
 func proxyProgram(t *testing.T) string {
@@ -150,8 +157,13 @@ func hold(t *testing.T, r probes.Report) {
 
 func needDirect(t *testing.T) {
 	t.Helper()
-	if _, err := direct.New().Probe(t.Context()); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("SBX_REQUIRE"), ","), direct.Name) {
+	need(t, direct.New())
+}
+
+func need(t *testing.T, b sandbox.Backend) {
+	t.Helper()
+	if _, err := b.Probe(t.Context()); err != nil {
+		if slices.Contains(strings.Split(os.Getenv("SBX_REQUIRE"), ","), b.Name()) {
 			t.Fatal(err)
 		}
 		t.Skip(err)
@@ -161,6 +173,27 @@ func needDirect(t *testing.T) {
 func TestDirect(t *testing.T) {
 	needDirect(t)
 	hold(t, run(t, direct.New(), probes.Options{}))
+}
+
+// others are the backends that confine on this host by way of a program.
+func others() []sandbox.Backend { return []sandbox.Backend{bwrap.New()} }
+
+func TestPrograms(t *testing.T) {
+	for _, b := range others() {
+		t.Run(b.Name(), func(t *testing.T) {
+			need(t, b)
+			hold(t, run(t, b, probes.Options{}))
+		})
+	}
+}
+
+func TestProgramsInALibrary(t *testing.T) {
+	for _, b := range others() {
+		t.Run(b.Name(), func(t *testing.T) {
+			need(t, b)
+			hold(t, run(t, b, probes.Options{Library: true, Only: lifeRows()}))
+		})
+	}
 }
 
 // A library cannot be a subreaper, and has other gaps.
@@ -177,9 +210,21 @@ func lifeRows() []string {
 // A room in a temp directory, which a backend may replace.
 func TestDirectInATempDirectory(t *testing.T) {
 	needDirect(t)
-	hold(t, run(t, direct.New(), probes.Options{Dir: os.TempDir(), Only: []string{
-		"P00", "P01", "P02", "P03", "P04", "P07", "P09", "P15", "P19", "P26", "P29", "P33", "P56", "P63", "N05", "N06", "N20", "P43", "P44",
-	}}))
+	hold(t, run(t, direct.New(), probes.Options{Dir: os.TempDir(), Only: fileRows()}))
+}
+
+// fileRows are those that depend on where the workspace lies.
+func fileRows() []string {
+	return []string{"P00", "P01", "P02", "P03", "P04", "P07", "P09", "P15", "P19", "P26", "P29", "P33", "P56", "P63", "N05", "N06", "N20", "P43", "P44"}
+}
+
+func TestProgramsInATempDirectory(t *testing.T) {
+	for _, b := range others() {
+		t.Run(b.Name(), func(t *testing.T) {
+			need(t, b)
+			hold(t, run(t, b, probes.Options{Dir: os.TempDir(), Only: fileRows()}))
+		})
+	}
 }
 
 // Under the backend none every act that must be blocked comes out open, so the
@@ -269,7 +314,15 @@ func TestAsUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the tests run as an ordinary user already")
 	}
-	needDirect(t)
+	for _, b := range append(others(), direct.New()) {
+		t.Run(b.Name(), func(t *testing.T) {
+			need(t, b)
+			testAsUser(t, b.Name())
+		})
+	}
+}
+
+func testAsUser(t *testing.T, backend string) {
 	name := "sbxprobe" + strconv.Itoa(os.Getpid()%100000)
 	if out, err := exec.Command("useradd", "--user-group", "--create-home", "--shell", "/bin/sh", name).CombinedOutput(); err != nil {
 		if slices.Contains(strings.Split(os.Getenv("SBX_REQUIRE"), ","), "user") {
@@ -310,7 +363,7 @@ func TestAsUser(t *testing.T) {
 	cmd := exec.Command("setpriv", "--reuid", name, "--regid", name, "--init-groups", dir+"/probes.test")
 	cmd.Dir = "/"
 	cmd.Env = []string{
-		"HOME=/home/" + name, "PATH=/usr/local/bin:/usr/bin:/bin", "XDG_RUNTIME_DIR=" + sockets, "SBX_PROBES_DIR=/home/" + name, proxyVar + "=" + proxyProgram(t),
+		"HOME=/home/" + name, "PATH=/usr/local/bin:/usr/bin:/bin", "XDG_RUNTIME_DIR=" + sockets, "SBX_PROBES_DIR=/home/" + name, backendVar + "=" + backend, proxyVar + "=" + proxyProgram(t),
 	}
 	out, err := cmd.Output()
 	if err != nil {
@@ -337,9 +390,10 @@ func TestAsUser(t *testing.T) {
 // asUser prints a report.
 func asUser(dir string) int {
 	self, err := os.Executable()
-	if err == nil {
+	b, unknown := backend(os.Getenv(backendVar), nil)
+	if err = errors.Join(err, unknown); err == nil {
 		var report probes.Report
-		if report, err = probes.Run(context.Background(), direct.New(), probes.Options{Helper: []string{self}, Dir: dir, Proxy: os.Getenv(proxyVar)}); err == nil {
+		if report, err = probes.Run(context.Background(), b, probes.Options{Helper: []string{self}, Dir: dir, Proxy: os.Getenv(proxyVar)}); err == nil {
 			err = json.NewEncoder(os.Stdout).Encode(report)
 		}
 	}

@@ -10,17 +10,18 @@ import (
 // the kernel has ended everything below it; when the command ends, process 1
 // does.
 type namespace struct {
-	pid   int
+	pid   int // our child: process 1, or what waits for it and ends after it
+	first int // process 1
 	ended func() (Ended, bool)
 }
 
 // signal reaches everything but process 1, which ends the tree when it ends.
 func (n namespace) signal(sig unix.Signal) {
 	if sig == unix.SIGKILL {
-		_ = unix.Kill(n.pid, sig)
+		_ = unix.Kill(n.first, sig)
 		return
 	}
-	all := childrenOf(n.pid)
+	all := childrenOf(n.first)
 	for i := 0; i < len(all); i++ {
 		all = append(all, childrenOf(all[i])...)
 	}
@@ -33,11 +34,11 @@ func (n namespace) signal(sig unix.Signal) {
 }
 
 // pass gives a signal to process 1, which hands it to the command.
-func (n namespace) pass(sig unix.Signal) { _ = unix.Kill(n.pid, sig) }
+func (n namespace) pass(sig unix.Signal) { _ = unix.Kill(n.first, sig) }
 func (n namespace) wait() error          { _, err := await(unix.P_PID, n.pid); return err }
 
 func (n namespace) members() []member {
-	return append([]member{{n.pid, true}}, membersOf(below(childrenOf(n.pid)))...)
+	return append([]member{{n.first, true}}, membersOf(below(childrenOf(n.first)))...)
 }
 func (n namespace) spent() time.Duration { return 0 }
 

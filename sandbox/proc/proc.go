@@ -49,6 +49,8 @@ type Job struct {
 // Spawned is what Spawn started.
 type Spawned struct {
 	PID int // the command, or process 1 of its pid namespace
+	// Inner is process 1, when PID is a program that waits for it; 0: PID is.
+	Inner int
 	// Ended tells how the command ended, once process 1 has; false when process
 	// 1 was killed. nil without Init.
 	Ended   func() (Ended, bool)

@@ -37,7 +37,7 @@ func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
 	var t tree = group{c.pid}
 	switch {
 	case j.Init:
-		t = namespace{c.pid, c.ended}
+		t = namespace{c.pid, cmp.Or(c.inner, c.pid), c.ended}
 	case j.Supervisor:
 		t = &reaper{pid: c.pid, ours: before, was: childrenTime()}
 	}

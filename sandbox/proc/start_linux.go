@@ -13,6 +13,7 @@ import (
 // child is a started command and the thread that started it.
 type child struct {
 	pid     int
+	inner   int                  // see Spawned
 	ended   func() (Ended, bool) // see Spawned
 	temp    Temp
 	release func() // ends what start left behind; after that PDEATHSIG no longer holds
@@ -96,7 +97,7 @@ func start(j Job, path string, files []*os.File) (child, error) {
 	if r.err != nil {
 		release()
 	}
-	return child{r.pid, nil, nil, release}, r.err
+	return child{r.pid, 0, nil, nil, release}, r.err
 }
 
 // spawn lets the job start the command. The thread is not changed by that, but
@@ -126,7 +127,7 @@ func spawn(j Job, path string, files []*os.File) (child, error) {
 		if err != nil {
 			release()
 		}
-		return child{s.PID, s.Ended, s.Temp, release}, err
+		return child{s.PID, s.Inner, s.Ended, s.Temp, release}, err
 	}
 	started := make(chan error)
 	hold := make(chan struct{})
@@ -150,7 +151,7 @@ func spawn(j Job, path string, files []*os.File) (child, error) {
 	if err != nil {
 		release()
 	}
-	return child{s.PID, s.Ended, s.Temp, release}, err
+	return child{s.PID, s.Inner, s.Ended, s.Temp, release}, err
 }
 
 type startResult struct {

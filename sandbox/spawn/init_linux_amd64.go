@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -124,10 +125,29 @@ func (p *Plan) PlaceInit(i *Init, at string) {
 	p.placed = &in
 }
 
-// letters writes n nibbles of v, most significant first, from A on.
-func letters(v uint64, n int) string {
-	b := make([]byte, n)
-	for i := n - 1; i >= 0; i-- {
+// noGo is the descriptor of who waits for nobody.
+const noGo = 0xffff
+
+// initArguments is the argv of pid 1.
+func initArguments(pipes *Pipes, stderr, release int, path string, argv []string) []string {
+	var numbers strings.Builder
+	for _, v := range []int{pipes.Errors, pipes.Lifeline, pipes.Status, 0, stderr, release} {
+		numbers.WriteString(letters(uint64(v)))
+	}
+	return append([]string{"sbx-init", numbers.String(), path}, argv...)
+}
+
+// InitArguments is the argv of a pid 1 that another program executes, which the
+// plan executes. stderr is the descriptor that becomes the command's standard
+// error. Pid 1 says that it is there, and waits: see Pipes.Ready.
+func (p *Pipes) InitArguments(stderr int, path string, argv []string) []string {
+	return initArguments(p, stderr, p.Go, path, argv)
+}
+
+// letters writes the nibbles of v, most significant first, from A on.
+func letters(v uint64) string {
+	b := make([]byte, 16)
+	for i := len(b) - 1; i >= 0; i-- {
 		b[i] = 'A' + byte(v&15)
 		v >>= 4
 	}
@@ -137,8 +157,7 @@ func letters(v uint64, n int) string {
 // ExecInit appends the last step: pid 1 is executed and starts path with argv
 // and env. The three pipes must not close on exec; pid 1 sees to that itself.
 func (p *Plan) ExecInit(i *Init, pipes *Pipes, path string, argv, env []string) {
-	fds := letters(uint64(pipes.Errors), 4) + letters(uint64(pipes.Lifeline), 4) + letters(uint64(pipes.Status), 4)
-	args := append([]string{"sbx-init", fds + letters(0, 16), path}, argv...)
+	args := initArguments(pipes, 2, noGo, path, argv)
 	call := []uintptr{uintptr(i.FD), p.Str(""), p.vector(args), p.vector(env), unix.AT_EMPTY_PATH}
 	if p.placed != nil {
 		p.Call("execute pid 1", unix.SYS_EXECVEAT, call, Load(*p.placed))

@@ -4,55 +4,36 @@
 // position independent, and it has neither Go's registers nor a Go stack. All
 // signals are blocked for its whole life, so memory below SP is its own.
 //
-// argv[1] is errfd, lifeline, statusfd (4 letters each) and the signal mask of
-// the command (16 letters), a letter from A on per nibble. argv[2] is the file
-// to execute, argv[3…] its argv.
+// argv[1] is errfd, lifeline, statusfd, the signal mask of the command, the
+// descriptor that becomes its standard error, and the one over which it is let
+// go, or 0xffff: 16 letters each, one from A on per nibble. argv[2] is the file to
+// execute, argv[3…] its argv.
 //
 // R9 stack at entry · R12 errfd · R13 lifeline · R14 mask, then the command's
 // pid · R15 statusfd · BX signalfd
 TEXT ·initCode(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ	SP, R9
 	MOVQ	16(R9), SI
-	XORL	R12, R12
-	MOVL	$4, CX
-errfd:
-	SHLQ	$4, R12
-	MOVBLZX	(SI), AX
-	SUBL	$65, AX
-	ORQ	AX, R12
-	INCQ	SI
-	DECL	CX
-	JNE	errfd
-	XORL	R13, R13
-	MOVL	$4, CX
-lifeline:
-	SHLQ	$4, R13
-	MOVBLZX	(SI), AX
-	SUBL	$65, AX
-	ORQ	AX, R13
-	INCQ	SI
-	DECL	CX
-	JNE	lifeline
-	XORL	R15, R15
-	MOVL	$4, CX
-statusfd:
-	SHLQ	$4, R15
-	MOVBLZX	(SI), AX
-	SUBL	$65, AX
-	ORQ	AX, R15
-	INCQ	SI
-	DECL	CX
-	JNE	statusfd
-	XORL	R14, R14
+	LEAQ	-104(R9), DI
+number:
+	XORL	DX, DX
 	MOVL	$16, CX
-mask:
-	SHLQ	$4, R14
+letter:
+	SHLQ	$4, DX
 	MOVBLZX	(SI), AX
 	SUBL	$65, AX
-	ORQ	AX, R14
+	ORQ	AX, DX
 	INCQ	SI
 	DECL	CX
-	JNE	mask
+	JNE	letter
+	MOVQ	DX, (DI)
+	ADDQ	$8, DI
+	CMPB	(SI), $0
+	JNE	number
+	MOVQ	-104(R9), R12
+	MOVQ	-96(R9), R13
+	MOVQ	-88(R9), R15
+	MOVQ	-80(R9), R14
 
 	MOVQ	$-1, AX
 	MOVQ	AX, -8(R9)
@@ -81,17 +62,26 @@ mask:
 	MOVL	$15, DI
 	LEAQ	-32(R9), SI
 	SYSCALL
-	MOVL	$72, AX			// fcntl(F_SETFD, FD_CLOEXEC) for the three pipes
-	MOVQ	R12, DI
-	MOVL	$2, SI
+	MOVL	$436, AX		// close_range(3, ~0, CLOSE_RANGE_CLOEXEC)
+	MOVL	$3, DI
+	MOVL	$0xffffffff, SI
+	MOVL	$4, DX
+	SYSCALL
+	CMPQ	-64(R9), $0xffff
+	JEQ	released
+	MOVL	$1, AX			// write 8 bytes: we are here
+	MOVQ	R15, DI
+	LEAQ	-80(R9), SI
+	MOVL	$8, DX
+	SYSCALL
+	XORL	AX, AX			// read: the caller is done
+	MOVQ	-64(R9), DI
+	LEAQ	-80(R9), SI
 	MOVL	$1, DX
 	SYSCALL
-	MOVL	$72, AX
-	MOVQ	R13, DI
-	SYSCALL
-	MOVL	$72, AX
-	MOVQ	R15, DI
-	SYSCALL
+	CMPQ	AX, $1
+	JNE	gone
+released:
 	MOVL	$289, AX		// signalfd4(-1, all, SFD_CLOEXEC|SFD_NONBLOCK)
 	MOVQ	$-1, DI
 	LEAQ	-8(R9), SI
@@ -210,6 +200,11 @@ child:
 	LEAQ	-16(R9), SI
 	XORL	DX, DX
 	MOVL	$8, R10
+	SYSCALL
+	MOVL	$292, AX		// dup3: standard error, if it is not there
+	MOVQ	-72(R9), DI
+	MOVL	$2, SI
+	XORL	DX, DX
 	SYSCALL
 	MOVQ	0(R9), DX		// envp stands behind argv
 	LEAQ	16(R9)(DX*8), DX

@@ -54,6 +54,14 @@ func (p *Pipes) Release() error {
 	return err
 }
 
+// Ready waits for a pid 1 that another program executes. False: that ended
+// before. Pid 1 goes on after Release.
+func (p *Pipes) Ready() bool {
+	var b [8]byte
+	n, err := readFull(p.status, b[:])
+	return err == nil && n == len(b)
+}
+
 // ParentEnds lists the parent's ends, whose copies the child closes first.
 func (p *Pipes) ParentEnds() []int {
 	if p.begin < 0 {

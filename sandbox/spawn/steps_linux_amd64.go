@@ -101,6 +101,25 @@ func (p *Plan) Exec(path string, argv, env []string) {
 	p.Call(StepExec, unix.SYS_EXECVE, []uintptr{p.Str(path), p.vector(argv), p.vector(env)})
 }
 
+// ExecBlocked appends the last step of a plan whose program gets all signals
+// blocked: one that waits for a pid 1 of ours and must not end before it.
+func (p *Plan) ExecBlocked(path string, argv, env []string) {
+	p.Call("execute "+path, unix.SYS_EXECVE, []uintptr{p.Str(path), p.vector(argv), p.vector(env)})
+}
+
+// Become changes the credentials. A later DieWithParent is needed: the change
+// takes it back.
+func (p *Plan) Become(uid, gid uint32, groups []uint32) {
+	var list uintptr
+	if len(groups) > 0 {
+		list = Ptr(p, &append([]uint32(nil), groups...)[0])
+	}
+	u, g := uintptr(uid), uintptr(gid)
+	p.Call("take groups", unix.SYS_SETGROUPS, []uintptr{uintptr(len(groups)), list})
+	p.Call("take group "+strconv.Itoa(int(gid)), unix.SYS_SETRESGID, []uintptr{g, g, g})
+	p.Call("take user "+strconv.Itoa(int(uid)), unix.SYS_SETRESUID, []uintptr{u, u, u})
+}
+
 // clearHandlers takes the handlers of Go away, which the child must not run.
 func (p *Plan) clearHandlers() {
 	none := Ptr(p, new(sigaction))

@@ -1,4 +1,4 @@
-package direct
+package spawn
 
 import (
 	"sync"
@@ -14,9 +14,9 @@ var dumpable struct {
 	was   int
 }
 
-// keepDumpable remembers whether our memory may be looked at; what it returns
+// KeepDumpable remembers whether our memory may be looked at; what it returns
 // sets that again.
-func keepDumpable() func() {
+func KeepDumpable() func() {
 	d := &dumpable
 	d.Lock()
 	defer d.Unlock()

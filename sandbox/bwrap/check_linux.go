@@ -1,0 +1,112 @@
+package bwrap
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sbx-run/sbx/sandbox/layout"
+)
+
+// bwrap is told paths, and other commands may be at work in the same directories
+// meanwhile: a path that was a directory when it was looked at can be a symbolic
+// link when it is mounted. So what was made is looked at before the command
+// starts. A mount of the host that its user cannot reach bwrap leaves as it is.
+
+// mount is what counts of one line of mountinfo (proc_pid_mountinfo(5)).
+type mount struct {
+	path     string
+	tree     string // which tree it shows: device and directory
+	writable bool
+}
+
+// check compares the mounts of a process with the layout.
+func check(pid int, s scene) error {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/mountinfo")
+	if err != nil {
+		return fmt.Errorf("look at the mounts of the command: %w", err)
+	}
+	return compare(mountsOf(string(text)), s, func() []mount {
+		text, _ := os.ReadFile("/proc/self/mountinfo")
+		return mountsOf(string(text))
+	})
+}
+
+// compare is pure. outside are the mounts of the host.
+func compare(mounts []mount, s scene, outside func() []mount) error {
+	at := map[string]int{}
+	for _, m := range mounts {
+		at[m.path]++
+	}
+	for _, m := range mounts {
+		if m.writable && !mayWrite(s.spots, m.path) && (at[m.path] > 1 || !slices.Contains(outside(), m)) {
+			return fmt.Errorf("%q is writable in what bwrap has made, and must not be: somebody changes the directories meanwhile", m.path)
+		}
+	}
+	for _, spot := range s.spots {
+		if spot.Kind == layout.View && spot.Text == "" || spot.Kind == layout.Guard && s.isLink(spot.Path) {
+			continue // it may be absent, or is no mount
+		}
+		if at[spot.Path] == 0 {
+			return fmt.Errorf("bwrap has mounted nothing on %q: somebody changes the directories meanwhile", spot.Path)
+		}
+	}
+	return nil
+}
+
+// mayWrite says whether a mount at a path may be writable: where the nearest
+// spot at or above it is, or is the run's own.
+func mayWrite(spots []layout.Spot, name string) bool {
+	var nearest *layout.Spot
+	for i := range spots { // parents stand before children
+		if layout.IsBelow(name, spots[i].Path) {
+			nearest = &spots[i]
+		}
+	}
+	if nearest == nil {
+		return false
+	}
+	switch nearest.Kind {
+	case layout.Bind, layout.Pin, layout.Cover, layout.Mask:
+		return true
+	case layout.Shut:
+		return name == ptsDir
+	case layout.View:
+		return layout.IsBelow(name, "/dev") && slices.Contains([]string{nearest.Path}, name)
+	}
+	return false
+}
+
+// mountsOf reads mountinfo.
+func mountsOf(text string) []mount {
+	var list []mount
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 6 {
+			continue
+		}
+		list = append(list, mount{unescape(fields[4]), fields[2] + " " + fields[3], !slices.Contains(strings.Split(fields[5], ","), "ro")})
+	}
+	return list
+}
+
+// unescape undoes \040 and its like.
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+4 <= len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
