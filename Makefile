@@ -27,7 +27,7 @@ build:
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/sbx ./cmd/sbx
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/sbx-proxy ./cmd/sbx-proxy
 	@ln -sf sbx bin/sbx-exec
-	@for name in sbx-init sbx-backend-docker sbx-backend-podman; do \
+	@for name in sbx-init sbx-backend-docker sbx-backend-podman sbx-backend-containerd; do \
 		CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/$$name ./cmd/$$name || exit; done
 	@echo "built bin/sbx $(VERSION), bin/sbx-proxy, the link bin/sbx-exec, and the helpers of the container backends"
 

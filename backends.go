@@ -20,6 +20,7 @@ func Backends() *sandbox.Registry {
 	r.Add(bwrap.New())
 	r.Add(helper.New("docker"))
 	r.Add(helper.New("podman"))
+	r.Add(helper.New("containerd"))
 	r.Add(ssh.New(ssh.Options{})) // refuses until a registry of one's own names a machine
 	r.Add(none.New())
 	return r

@@ -159,14 +159,20 @@ var rooms = []room{
 	},
 	{
 		dir: "sandbox/container", rooms: []string{"sandbox", "sandbox/credentials", "sandbox/egress", "sandbox/filter", "sandbox/pid1", "sandbox/proc"},
-		modules: []string{sysModule, "github.com/distribution/reference"},
+		modules: []string{sysModule, "github.com/distribution/reference", "github.com/google/shlex"},
 		why:     "what a container means for a command, whichever engine makes it: it links no engine's client",
 	},
 	{
 		dir: "sandbox/docker", rooms: []string{"sandbox", "sandbox/container", "sandbox/pid1"},
-		modules: []string{sysModule, "github.com/moby/moby", "github.com/containerd/errdefs", "github.com/distribution/reference", "github.com/google/shlex"},
+		modules: []string{sysModule, "github.com/moby/moby", "github.com/containerd/errdefs"},
 		why:     "a backend knows the contract, not the engine of sbx, and no other backend",
 	},
+	{
+		dir: "sandbox/containerd", rooms: []string{"sandbox", "sandbox/container"},
+		modules: []string{sysModule, "github.com/containerd", "github.com/opencontainers", "github.com/distribution/reference"},
+		why:     "a backend knows the contract, not the engine of sbx, and no other backend",
+	},
+	{dir: "cmd/sbx-backend-containerd", rooms: []string{"sandbox/containerd", "sandbox/helper"}, why: "the heavy backend behind the protocol, and nothing else"},
 	{dir: "cmd/sbx-backend-docker", rooms: []string{"sandbox/docker", "sandbox/helper"}, why: "the heavy backend behind the protocol, and nothing else"},
 	{dir: "cmd/sbx-backend-podman", rooms: []string{"sandbox/docker", "sandbox/helper"}, why: "the heavy backend behind the protocol, and nothing else"},
 	{

@@ -231,6 +231,9 @@ type Capabilities struct {
 	// Apart says that a command sees an image or another machine, and of this
 	// one only what the profile names.
 	Apart bool `json:"apart,omitempty"`
+	// Offline says why no command can have a network beyond a list of hosts. Empty:
+	// it can.
+	Offline string `json:"offline,omitempty"`
 }
 
 // Ending says how a run ended.

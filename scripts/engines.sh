@@ -114,6 +114,11 @@ start_containerd() {
 	TEXT
 	begin containerd containerd --config "$dir/containerd/config.toml"
 	await 30 ctr --address "$dir/containerd.sock" version || die "containerd did not start: $(tail -3 "$dir/containerd.log")"
+	local image
+	for image in busybox tools; do
+		python3 "$scripts/oci-archive.py" "$dir/images/$image.tar" "docker.io/sbx-test/$image:1" |
+			ctr --address "$dir/containerd.sock" images import - >/dev/null
+	done
 	echo "export SBX_TEST_CONTAINERD=$dir/containerd.sock" >>"$dir/env"
 }
 
@@ -172,6 +177,7 @@ stop() {
 	# Only mounts below our own directory, deepest first.
 	{ grep -F " $dir/" /proc/self/mountinfo || true; } | cut -d' ' -f5 | sort -r | while read -r at; do umount -l "$at" || true; done
 	find /sys/fs/cgroup -depth -type d -path "*/$(parent)-*" -exec rmdir {} + 2>/dev/null || true
+	find /sys/fs/cgroup -maxdepth 2 -type d -name sbx -exec rmdir {} + 2>/dev/null || true # of containerd's, when nobody else's is there
 	rm -rf --one-file-system "$dir"
 }
 

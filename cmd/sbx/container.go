@@ -13,7 +13,8 @@ import (
 	"github.com/sbx-run/sbx/sandbox/ssh"
 )
 
-// engines are the backends that PEPE_SANDBOX_RUNTIME chooses between.
+// engines are the backends that PEPE_SANDBOX_RUNTIME chooses between. The variable
+// is another program's, and that one knows no others.
 var engines = [...]string{"docker", "podman"}
 
 // container settles which backend runs the command and, if it does so in a
@@ -68,7 +69,7 @@ func mayUse(o *sbx.Options) []string {
 // chooseEngine lets PEPE_SANDBOX_RUNTIME choose the engine where the file says that
 // commands run in containers. --backend wins over it.
 func (c *execCall) chooseEngine(o *sbx.Options, runtime string) error {
-	if runtime == "" || c.backend != "" || !slices.Contains(engines[:], o.Backend) {
+	if runtime == "" || c.backend != "" || !inContainers(o.Backend) {
 		return nil
 	}
 	if !slices.Contains(engines[:], runtime) {
@@ -79,7 +80,9 @@ func (c *execCall) chooseEngine(o *sbx.Options, runtime string) error {
 }
 
 // inContainers says whether a backend keeps the settings of containers.
-func inContainers(backend string) bool { return slices.Contains(engines[:], backend) }
+func inContainers(backend string) bool {
+	return backend == "containerd" || slices.Contains(engines[:], backend)
+}
 
 // registry lists the backends of this build, those that the configuration names
 // helpers for, and those that are asked for if they are wrappers, or if helpers for

@@ -145,6 +145,7 @@ func engineEnvironment(image string) []string {
 	var env []string
 	for _, name := range [...]string{
 		"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "CONTAINER_HOST", "CONTAINERS_CONF",
+		"CONTAINERD_ADDRESS", "CONTAINERD_NAMESPACE", "CONTAINERD_SNAPSHOTTER",
 		"CONTAINERS_STORAGE_CONF", "XDG_RUNTIME_DIR", "PEPE_CONFIG", "PEPE_HOME",
 	} {
 		if value, ok := os.LookupEnv(name); ok {

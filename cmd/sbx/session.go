@@ -90,7 +90,7 @@ func sessionStart(s *streams, args []string) int {
 	}
 	options, err := c.settings()
 	if err == nil && !inContainers(options.Backend) {
-		err = usage("the backend "+options.Backend+" keeps no sessions", "--backend docker or --backend podman")
+		err = usage("the backend "+options.Backend+" keeps no sessions", "--backend docker, podman or containerd")
 	}
 	if err == nil {
 		err = openSession(options)

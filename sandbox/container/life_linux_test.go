@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/containerd"
 	"github.com/sbx-run/sbx/sandbox/docker"
 	"github.com/sbx-run/sbx/sandbox/probes"
 )
@@ -33,9 +35,9 @@ func beVictim(text string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	s, err := docker.New(v.Engine, options()).Open(context.Background(), v.Profile)
+	s, err := newBackend(v.Engine, options()).Open(context.Background(), v.Profile)
 	if err == nil {
-		_, err = s.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", "sleep 600 & sleep 600"}})
+		_, err = s.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", "sleep 600 & sleep 600", v.Profile.Workspace}})
 	}
 	fmt.Fprintln(os.Stderr, err)
 	return 1
@@ -71,19 +73,17 @@ func TestKilledAtRandom(t *testing.T) {
 			})
 		}
 		group.Wait()
-		// What runs ends by itself. One that the engine is just starting finds nobody
-		// to connect to, which takes as long as the engine takes.
-		var running []byte
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-			running, err = r.cli("ps", "-q", "--filter", "label=run.sbx.workspace="+r.hash()).Output()
-			check(r, err)
-			if len(running) == 0 || time.Now().After(deadline) {
+		// What runs ends by itself.
+		var alive []string
+		for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			if alive = commandsWith(r, r.workspace); len(alive) == 0 || time.Now().After(deadline) {
 				break
 			}
 		}
-		if len(running) > 0 {
-			r.Errorf("still running: %s", running)
+		if len(alive) > 0 {
+			r.Errorf("2 s after the last kill: %q", alive)
 		}
+		// What an engine was just making, the next run removes.
 		s, err := r.backend().Open(r.Context(), r.profile)
 		check(r, err)
 		r.run(s, "true")
@@ -92,37 +92,42 @@ func TestKilledAtRandom(t *testing.T) {
 	})
 }
 
+// commandsWith are the processes of this machine with a word among their
+// arguments, by what they were started with.
+func commandsWith(t testing.TB, word string) []string {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	check(t, err)
+	var found []string
+	for _, line := range lines {
+		text, err := os.ReadFile(line)
+		if args := strings.Split(string(text), "\x00"); err == nil && slices.Contains(args, word) {
+			found = append(found, strings.Join(args, " "))
+		}
+	}
+	return found
+}
+
 // The reaper takes what its maker cannot use any more, and nothing else.
 func TestReaper(t *testing.T) {
 	eachEngine(t, func(r *room) {
-		make := func(labels ...string) string {
-			args := []string{"create"}
-			for _, l := range append(labels, "run.sbx.workspace="+r.hash()) {
-				args = append(args, "--label", l)
-			}
-			out, err := r.cli(append(args, small, "true")...).Output()
-			check(r, err)
-			return strings.TrimSpace(string(out))
-		}
 		uid := fmt.Sprintf("run.sbx.uid=%d", os.Geteuid())
-		dead := make(uid, "run.sbx.kind=run", "run.sbx.owner=1:1:1:another-boot")
-		others := make("run.sbx.uid=4242", "run.sbx.kind=run", "run.sbx.owner=1:1:1:another-boot")
-		unknown := make(uid, "run.sbx.kind=run", "run.sbx.owner=")
+		dead := r.create(uid, "run.sbx.kind=run", "run.sbx.owner=1:1:1:another-boot")
+		others := r.create("run.sbx.uid=4242", "run.sbx.kind=run", "run.sbx.owner=1:1:1:another-boot")
+		unknown := r.create(uid, "run.sbx.kind=run", "run.sbx.owner=")
 		s := r.open()
 		r.run(s, "true")
 		r.run(s, "true")
-		var left string
+		var left []string
 		for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-			out, err := r.cli("ps", "-aq", "--no-trunc", "--filter", "label=run.sbx.workspace="+r.hash()).Output()
-			check(r, err)
-			if left = string(out); !strings.Contains(left, dead) {
+			if left = r.containers(); !slices.Contains(left, dead) {
 				break
 			}
 		}
-		if strings.Contains(left, dead) || !strings.Contains(left, others) || !strings.Contains(left, unknown) {
+		if slices.Contains(left, dead) || !slices.Contains(left, others) || !slices.Contains(left, unknown) {
 			r.Errorf("left: %s; dead %s, another's %s, unknown %s", left, dead, others, unknown)
 		}
-		check(r, r.cli("rm", "-f", others, unknown).Run())
+		r.remove(others, unknown)
 		r.leavesNothing()
 	})
 }
@@ -154,12 +159,15 @@ func TestConformance(t *testing.T) {
 	eachEngine(t, func(r *room) {
 		self, err := os.Executable()
 		check(r, err)
-		if r.engine == docker.Docker {
-			r.Setenv("DOCKER_HOST", host(r.engine)) // the suite asks what is installed before it has a profile
+		switch r.engine { // the suite asks what is installed before it has a profile
+		case docker.Docker:
+			r.Setenv("DOCKER_HOST", host(r.engine))
+		case containerd.Name:
+			r.Setenv("CONTAINERD_ADDRESS", host(r.engine))
 		}
 		var env []string
 		for _, entry := range os.Environ() {
-			if strings.HasPrefix(entry, "SBX_TEST_") || strings.HasPrefix(entry, "CONTAINERS_") || strings.HasPrefix(entry, "DOCKER_HOST=") || strings.HasPrefix(entry, "XDG_RUNTIME_DIR=") {
+			if strings.HasPrefix(entry, "SBX_TEST_") || strings.HasPrefix(entry, "CONTAINER") || strings.HasPrefix(entry, "DOCKER_HOST=") || strings.HasPrefix(entry, "XDG_RUNTIME_DIR=") {
 				env = append(env, entry)
 			}
 		}

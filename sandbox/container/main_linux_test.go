@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/containerd"
 	"github.com/sbx-run/sbx/sandbox/docker"
 	"github.com/sbx-run/sbx/sandbox/none"
 	"github.com/sbx-run/sbx/sandbox/probes"
@@ -58,6 +59,7 @@ func run(m *testing.M) int {
 const (
 	hostVar   = "SBX_TEST_DOCKER_HOST"
 	podmanVar = "SBX_TEST_PODMAN"
+	socketVar = "SBX_TEST_CONTAINERD"
 	initVar   = "SBX_TEST_INIT"
 	proxyVar  = "SBX_TEST_PROXY"
 	baseVar   = "SBX_TEST_BASE" // where an ordinary user has rooms
@@ -71,8 +73,8 @@ const (
 // lookup finds a backend for the probe program.
 func lookup(name string, _ []string) (sandbox.Backend, error) {
 	switch name {
-	case docker.Docker, docker.Podman:
-		return docker.New(name, options()), nil
+	case docker.Docker, docker.Podman, containerd.Name:
+		return newBackend(name, options()), nil
 	case none.Name:
 		return none.New(), nil
 	}
@@ -83,10 +85,18 @@ func options() docker.Options {
 	return docker.Options{Init: os.Getenv(initVar)}
 }
 
+// newBackend is the backend of an engine.
+func newBackend(engine string, o docker.Options) sandbox.Starter {
+	if engine == containerd.Name {
+		return containerd.New(containerd.Options(o))
+	}
+	return docker.New(engine, o)
+}
+
 // eachEngine runs a test once per engine of this machine. One that SBX_REQUIRE
 // names must be there.
 func eachEngine(t *testing.T, test func(*room)) {
-	for _, engine := range []string{docker.Docker, docker.Podman} {
+	for _, engine := range []string{docker.Docker, docker.Podman, containerd.Name} {
 		t.Run(engine, func(t *testing.T) { test(newRoom(t, engine)) })
 	}
 }
@@ -102,9 +112,9 @@ type room struct {
 
 func need(t *testing.T, engine string) {
 	t.Helper()
-	variable := map[string]string{docker.Docker: hostVar, docker.Podman: podmanVar}[engine]
-	if os.Geteuid() != 0 && engine == docker.Podman {
-		t.Skip("the tests' podman is root's")
+	variable := map[string]string{docker.Docker: hostVar, docker.Podman: podmanVar, containerd.Name: socketVar}[engine]
+	if os.Geteuid() != 0 && engine != docker.Docker {
+		t.Skipf("the tests' %s is root's", engine)
 	}
 	if os.Getenv(variable) == "" {
 		if slices.Contains(strings.Split(os.Getenv("SBX_REQUIRE"), ","), engine) {
@@ -145,13 +155,16 @@ func newRoom(t *testing.T, engine string) *room {
 }
 
 func host(engine string) string {
-	if engine == docker.Docker {
+	switch engine {
+	case docker.Docker:
 		return os.Getenv(hostVar)
+	case containerd.Name:
+		return os.Getenv(socketVar)
 	}
 	return ""
 }
 
-func (r *room) backend() sandbox.Backend { return docker.New(r.engine, options()) }
+func (r *room) backend() sandbox.Starter { return newBackend(r.engine, options()) }
 
 func (r *room) open() sandbox.Session {
 	r.Helper()
@@ -187,13 +200,9 @@ func check(t testing.TB, err error) {
 // command.
 func (r *room) left() string {
 	r.Helper()
-	var out []byte
+	var left []string
 	for deadline := time.Now().Add(r.patience); ; time.Sleep(20 * time.Millisecond) {
-		var err error
-		if out, err = r.cli("ps", "-a", "--filter", "label=run.sbx.workspace="+r.hash(), "--format", "{{.ID}} {{.Status}}").CombinedOutput(); err != nil {
-			r.Fatalf("ps: %v\n%s", err, out)
-		}
-		if len(bytes.TrimSpace(out)) == 0 || time.Now().After(deadline) {
+		if left = r.containers(); len(left) == 0 || time.Now().After(deadline) {
 			break
 		}
 	}
@@ -202,19 +211,11 @@ func (r *room) left() string {
 	if r.engine == docker.Podman { // the service of a session that is open has one
 		boxes = slices.DeleteFunc(boxes, func(dir string) bool { return strings.Contains(dir, fmt.Sprintf("/sbx-box-%d-", os.Getpid())) })
 	}
-	return strings.TrimSpace(string(out) + strings.Join(boxes, " "))
+	return strings.Join(append(left, boxes...), " ")
 }
 
 // hash is how a container is labelled that runs in the workspace.
 func (r *room) hash() string {
 	sum := sha256.Sum256([]byte(r.profile.Workspace))
 	return hex.EncodeToString(sum[:8])
-}
-
-// cli is the engine's own command line.
-func (r *room) cli(args ...string) *exec.Cmd {
-	if r.engine == docker.Docker {
-		args = append([]string{"--host", host(r.engine)}, args...)
-	}
-	return exec.Command(r.engine, args...)
 }

@@ -200,13 +200,11 @@ func TestEngineSeesNoValue(t *testing.T) {
 				break
 			}
 		}
-		ids, err := r.cli("ps", "-aq", "--filter", "label=run.sbx.workspace="+r.hash()).Output()
-		check(r, err)
-		if len(bytes.Fields(ids)) != 1 {
+		ids := r.containers()
+		if len(ids) != 1 {
 			r.Fatalf("containers: %q", ids)
 		}
-		text, err := r.cli("inspect", string(bytes.TrimSpace(ids))).Output()
-		check(r, err)
+		text := r.inspect(ids[0])
 		if bytes.Contains(text, []byte("sbx-canary-value")) || !bytes.Contains(text, []byte("run.sbx.workspace")) || bytes.Contains(text, []byte("docker.sock")) {
 			r.Errorf("%s", text)
 		}

@@ -103,8 +103,8 @@ func TestPull(t *testing.T) {
 	}
 	r := newRoom(t, "docker")
 	image := registry + "/busybox:1"
-	_ = r.cli("rmi", image).Run()
-	t.Cleanup(func() { _ = r.cli("rmi", image).Run() })
+	r.removeImage(image)
+	t.Cleanup(func() { r.removeImage(image) })
 	r.profile.Container.Image = image
 	if _, err := r.open().Run(t.Context(), sandbox.Command{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), "docker pull") {
 		t.Errorf("not to be fetched: %v", err)

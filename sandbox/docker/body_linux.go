@@ -71,7 +71,7 @@ func (b *Backend) makeBody(s container.Spec, where nature) (body, error) {
 		h.Ulimits = append(h.Ulimits, &api.Ulimit{Name: "fsize", Soft: n, Hard: n})
 	}
 	if c.Options != "" {
-		if err := applyOptions(c.Options, &made.config, h); err != nil {
+		if err := container.ApplyOptions(c.Options, engineOptions(&made.config, h)); err != nil {
 			return made, err
 		}
 	}

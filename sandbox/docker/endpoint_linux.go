@@ -79,50 +79,21 @@ func (b *Backend) firstSocket(machine, ofUser string) string {
 	return machine
 }
 
-// clientConfig is the part that we need of Docker's config.json.
-type clientConfig struct {
-	CurrentContext string `json:"currentContext"`
-	Auths          map[string]struct {
-		Auth          string `json:"auth"`
-		IdentityToken string `json:"identitytoken"`
-	} `json:"auths"`
-}
-
-func (b *Backend) configDir() string {
-	if dir := b.options.Getenv("DOCKER_CONFIG"); dir != "" {
-		return dir
-	}
-	return filepath.Join(b.options.Getenv("HOME"), ".docker")
-}
-
-func (b *Backend) clientConfig() (clientConfig, error) {
-	var c clientConfig
-	file := filepath.Join(b.configDir(), "config.json")
-	text, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return c, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &c)
-	}
-	if err != nil {
-		return c, b.unavailable("read "+file, err)
-	}
-	return c, nil
-}
-
 func (b *Backend) contextName() (string, error) {
 	if name := b.options.Getenv("DOCKER_CONTEXT"); name != "" {
 		return name, nil
 	}
-	c, err := b.clientConfig()
-	return c.CurrentContext, err
+	c, err := container.ReadClientConfig(b.options.Getenv)
+	if err != nil {
+		return "", b.unavailable("", err)
+	}
+	return c.CurrentContext, nil
 }
 
 // contextEndpoint reads the file in which `docker context create` stored it.
 func (b *Backend) contextEndpoint(name string) (endpoint, error) {
 	sum := sha256.Sum256([]byte(name))
-	file := filepath.Join(b.configDir(), "contexts", "meta", hex.EncodeToString(sum[:]), "meta.json")
+	file := filepath.Join(container.ClientConfigDir(b.options.Getenv), "contexts", "meta", hex.EncodeToString(sum[:]), "meta.json")
 	var meta struct {
 		Endpoints map[string]struct{ Host string }
 	}

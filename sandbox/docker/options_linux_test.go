@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/moby/moby/api/types/container"
+	api "github.com/moby/moby/api/types/container"
+
+	"github.com/sbx-run/sbx/sandbox/container"
 )
 
 func TestEngineOptions(t *testing.T) {
@@ -28,14 +30,14 @@ func TestEngineOptions(t *testing.T) {
 		{"--dns 'open", "EOF"},
 		{"--shm-size lots", "not a size"},
 	} {
-		h := container.HostConfig{NetworkMode: "bridge"}
-		err := applyOptions(c.line, &container.Config{}, &h)
+		h := api.HostConfig{NetworkMode: "bridge"}
+		err := container.ApplyOptions(c.line, engineOptions(&api.Config{}, &h))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.line, err)
 		}
 	}
-	h := container.HostConfig{NetworkMode: "none"}
-	if err := applyOptions("--network bridge", &container.Config{}, &h); err == nil || h.NetworkMode != "none" {
+	h := api.HostConfig{NetworkMode: "none"}
+	if err := container.ApplyOptions("--network bridge", engineOptions(&api.Config{}, &h)); err == nil || h.NetworkMode != "none" {
 		t.Errorf("a network that is off was opened: %v", err)
 	}
 }

@@ -41,7 +41,7 @@ func Run(ctx context.Context, b sandbox.Backend, o Options) (Report, error) {
 	}
 	var runners []*runner
 	for range max(o.Parallel, 1) {
-		r := &runner{ctx: ctx, options: o, backend: b.Name(), enforces: len(found.Enforced) > 0, apart: found.Apart}
+		r := &runner{ctx: ctx, options: o, backend: b.Name(), enforces: len(found.Enforced) > 0, apart: found.Apart, offline: found.Offline}
 		if r.room, err = newRoom(o.Dir, o.Helper); err != nil {
 			err = fmt.Errorf("run probes: %w", err)
 			break
@@ -79,6 +79,7 @@ type runner struct {
 	backend  string
 	enforces bool // the backend promises anything
 	apart    bool // see sandbox.Capabilities
+	offline  string
 	room     *room
 	plan     sandbox.Plan // of the usual session
 }
@@ -103,6 +104,10 @@ func (r *runner) try(row Row) Outcome {
 	}
 	if row.Needs.SameHost && r.apart {
 		out.Status, out.Why = NotApplicable, "the command sees an image, not this host"
+		return out
+	}
+	if row.Setup.Online && r.offline != "" {
+		out.Status, out.Why = NotApplicable, r.offline
 		return out
 	}
 	if why := r.lacks(row); why != "" {

@@ -1,0 +1,156 @@
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containerd/containerd/v2/client"
+	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/container"
+)
+
+// Where containerd is, when nothing says so: as for its command line.
+const (
+	defaultAddress     = "/run/containerd/containerd.sock"
+	defaultNamespace   = "default"
+	defaultSnapshotter = "overlayfs"
+)
+
+// answerTime bounds the first answer.
+const answerTime = 10 * time.Second
+
+// engine is a connection to a containerd.
+type engine struct {
+	*client.Client
+	backend     *Backend
+	snapshotter string
+	noPull      bool
+
+	mu   sync.Mutex
+	busy map[string]*sync.Mutex // one thing at a time is done to a container
+}
+
+// containers says how this backend's are made.
+func (b *Backend) containers() container.Options {
+	return container.Options{
+		Name: Name, Init: b.options.Init, Warm: b.options.Warm, Check: check,
+		Connect: func(ctx context.Context, p sandbox.Profile) (container.Engine, error) {
+			return b.connect(ctx, p.Container)
+		},
+	}
+}
+
+// noNetwork is why a container is offline, or behind a proxy.
+const noNetwork = "containerd alone has no network for a container (bridges are made by CNI plugins, which sbx does not call)"
+
+// check refuses what containerd, or its OCI runtime, would.
+func check(s container.Spec) error {
+	if !container.Offline(s.Profile) {
+		return errors.New(noNetwork + ": --network off, --network allow:HOST, or the backend docker or podman")
+	}
+	if _, err := reference(container.Image(s.Profile)); err != nil {
+		return err
+	}
+	_, err := describe("check", s, nil, "")
+	return err
+}
+
+func (b *Backend) open(ctx context.Context, p sandbox.Profile) (sandbox.Session, error) {
+	return container.Open(ctx, b.containers(), p)
+}
+
+func (b *Backend) start(ctx context.Context, p sandbox.Profile, dir string, idle time.Duration) (sandbox.Warm, error) {
+	return container.Start(ctx, b.containers(), p, dir, idle)
+}
+
+func (b *Backend) stop(ctx context.Context, p sandbox.Profile, w sandbox.Warm) error {
+	return container.Stop(ctx, b.containers(), p, w)
+}
+
+func (b *Backend) probe(ctx context.Context) (sandbox.Capabilities, error) {
+	e, err := b.connect(ctx, sandbox.Container{})
+	if err != nil {
+		return sandbox.Capabilities{}, err
+	}
+	defer e.Close()
+	version, err := e.Version(ctx)
+	if err != nil {
+		return sandbox.Capabilities{}, unavailable("ask for its version", err)
+	}
+	c := container.Capabilities(Name, "containerd "+version.Version)
+	c.Offline = noNetwork
+	return c, nil
+}
+
+func unavailable(doing string, err error) error { return container.Unavailable(Name, doing, err) }
+
+func notStarted(doing string, err error) error { return container.NotStarted(Name, doing, err) }
+
+// address is the socket, and what named it.
+func (b *Backend) address(c sandbox.Container) (path, from string, err error) {
+	path, from = defaultAddress, "the default"
+	if c.Host != "" {
+		path, from = c.Host, "the configuration"
+	} else if named := b.options.Getenv("CONTAINERD_ADDRESS"); named != "" {
+		path, from = named, "CONTAINERD_ADDRESS"
+	}
+	path = strings.TrimPrefix(path, "unix://")
+	if !strings.HasPrefix(path, "/") {
+		return "", "", unavailable("", fmt.Errorf("%s names the engine %q, which is no unix socket of this machine: it would see other files than this one", from, path))
+	}
+	return path, from, nil
+}
+
+// connect reaches containerd and waits until it answers.
+func (b *Backend) connect(ctx context.Context, c sandbox.Container) (*engine, error) {
+	path, from, err := b.address(c)
+	if err != nil {
+		return nil, err
+	}
+	switch err := unix.Access(path, unix.W_OK); {
+	case err == unix.EACCES:
+		return nil, unavailable("", fmt.Errorf("no permission for the socket %s: containerd is for root, unless its configuration names a group ([grpc] gid)", path))
+	case !container.IsSocket(path):
+		return nil, unavailable("", fmt.Errorf("there is no engine: %s (%s) does not exist; start containerd, or set CONTAINERD_ADDRESS", path, from))
+	}
+	namespace := b.options.Getenv("CONTAINERD_NAMESPACE")
+	if namespace == "" {
+		namespace = defaultNamespace
+	}
+	e := &engine{backend: b, snapshotter: b.options.Getenv("CONTAINERD_SNAPSHOTTER"), noPull: c.NoPull, busy: map[string]*sync.Mutex{}}
+	if e.snapshotter == "" {
+		e.snapshotter = defaultSnapshotter
+	}
+	if e.Client, err = client.New(path, client.WithDefaultNamespace(namespace), client.WithTimeout(answerTime)); err != nil {
+		return nil, unavailable("use the address "+path, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	if ok, err := e.IsServing(ctx); err != nil || !ok {
+		e.Close()
+		return nil, unavailable("", fmt.Errorf("the engine at %s does not answer: %w", path, errors.Join(err, ctx.Err())))
+	}
+	return e, nil
+}
+
+// Close ends the connection.
+func (e *engine) Close() { _ = e.Client.Close() }
+
+// lock waits until nothing else is done to a container.
+func (e *engine) lock(id string) (unlock func()) {
+	e.mu.Lock()
+	m := e.busy[id]
+	if m == nil {
+		m = &sync.Mutex{}
+		e.busy[id] = m
+	}
+	e.mu.Unlock()
+	m.Lock()
+	return m.Unlock
+}

@@ -1,0 +1,233 @@
+package containerd
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/containerd/containerd/api/services/tasks/v1"
+	"github.com/containerd/containerd/api/types"
+	taskstate "github.com/containerd/containerd/api/types/task"
+	"github.com/containerd/containerd/v2/core/containers"
+	"github.com/containerd/errdefs"
+	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/containerd/typeurl/v2"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/container"
+)
+
+// Describe says what would be made.
+func (e *engine) Describe(s container.Spec) (string, error) {
+	made, err := describe("plan", s, nil, "")
+	if err != nil {
+		return "", err
+	}
+	r := made.Linux.Resources
+	return fmt.Sprintf("create a container of %s as user %d:%d, network none, %d MiB, %g processors, %d processes", container.Image(s.Profile),
+		made.Process.User.UID, made.Process.User.GID, *r.Memory.Limit>>20, float64(*r.CPU.Quota)/float64(*r.CPU.Period), *r.Pids.Limit), nil
+}
+
+// Create makes the record of a container and then its root. In this order
+// containerd's garbage collection needs no lease to leave the root alone, and a
+// killed maker leaves nothing that is not labelled.
+func (e *engine) Create(ctx context.Context, s container.Spec) (string, []sandbox.Gap, error) {
+	image, err := e.image(ctx, container.Image(s.Profile))
+	if err != nil {
+		return "", nil, err
+	}
+	id := newID()
+	hosts, err := writeHosts(s.Socket)
+	if err != nil {
+		return "", nil, err
+	}
+	made, err := describe(id, s, image.env, hosts)
+	if err != nil {
+		return "", nil, err
+	}
+	spec, err := typeurl.MarshalAny(made)
+	if err != nil {
+		return "", nil, err
+	}
+	runtime, err := runtimeOf(s.Profile.Container.Runtime)
+	if err != nil {
+		return "", nil, err
+	}
+	_, err = e.ContainerService().Create(ctx, containers.Container{
+		ID: id, Labels: s.Labels(), Image: image.name, Runtime: runtime, Spec: spec, SnapshotKey: id, Snapshotter: e.snapshotter,
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	if err := e.prepare(ctx, id, image); err != nil {
+		e.give(id)
+		return "", nil, err
+	}
+	return id, nil, nil
+}
+
+// prepare makes the root, and unpacks the image if nobody has.
+func (e *engine) prepare(ctx context.Context, id string, image image) error {
+	snapshots := e.SnapshotService(e.snapshotter)
+	_, err := snapshots.Prepare(ctx, id, image.chain)
+	if errdefs.IsNotFound(err) {
+		if err := image.Unpack(ctx, e.snapshotter); err != nil {
+			return fmt.Errorf("unpack the image: %w", err)
+		}
+		_, err = snapshots.Prepare(ctx, id, image.chain)
+	}
+	return err
+}
+
+// newID names a container, and its task, root and control group.
+func newID() string {
+	var random [12]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	return "sbx-" + hex.EncodeToString(random[:])
+}
+
+// writeHosts puts the container's /etc/hosts beside the socket: an image need
+// have none, and programs want localhost.
+func writeHosts(dir string) (string, error) {
+	file := filepath.Join(dir, "hosts")
+	return file, os.WriteFile(file, []byte("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"), 0o444)
+}
+
+// Start makes the task and starts it. It has no streams of containerd's: the
+// command gets the caller's own.
+func (e *engine) Start(ctx context.Context, id string) error {
+	defer e.lock(id)()
+	mounts, err := e.SnapshotService(e.snapshotter).Mounts(ctx, id)
+	if err != nil {
+		return err
+	}
+	request := &tasks.CreateTaskRequest{ContainerID: id}
+	for _, m := range mounts {
+		request.Rootfs = append(request.Rootfs, &types.Mount{Type: m.Type, Source: m.Source, Target: m.Target, Options: m.Options})
+	}
+	if _, err := e.TaskService().Create(ctx, request); err != nil {
+		return native(err)
+	}
+	_, err = e.TaskService().Start(ctx, &tasks.StartRequest{ContainerID: id})
+	return native(err)
+}
+
+func native(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errgrpc.ToNative(err)
+}
+
+// Wait waits for the end of the task.
+func (e *engine) Wait(ctx context.Context, id string) string {
+	done, err := e.TaskService().Wait(ctx, &tasks.WaitRequest{ContainerID: id})
+	if err != nil {
+		return native(err).Error()
+	}
+	return container.EndedWith(int64(done.ExitStatus))
+}
+
+// Times of an ending.
+const (
+	endTime  = 10 * time.Second // that a first process may take which has nothing left to do
+	giveTime = 20 * time.Second // for the removal
+)
+
+// Ended waits for the first process and removes the container.
+func (e *engine) Ended(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), endTime)
+	_, _ = e.TaskService().Wait(ctx, &tasks.WaitRequest{ContainerID: id})
+	cancel()
+	e.give(id)
+}
+
+func (e *engine) give(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), giveTime)
+	defer cancel()
+	_ = e.Remove(ctx, id) // with an error, the reaper of the next run tries again
+}
+
+// Remove ends a container and forgets it. One that is gone is no error.
+func (e *engine) Remove(ctx context.Context, id string) error {
+	defer e.lock(id)()
+	if err := e.removeTask(ctx, id); err != nil {
+		return err
+	}
+	// First the record: what it no longer names, containerd collects if we do not get to it.
+	err := e.ContainerService().Delete(ctx, id)
+	if err != nil && !errdefs.IsNotFound(err) {
+		return err
+	}
+	err = e.SnapshotService(e.snapshotter).Remove(ctx, id)
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (e *engine) removeTask(ctx context.Context, id string) error {
+	_, err := e.TaskService().Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: id})
+	if err = native(err); err == nil || errdefs.IsNotFound(err) {
+		return nil
+	}
+	// It runs, or was never started.
+	_, err = e.TaskService().Kill(ctx, &tasks.KillRequest{ContainerID: id, Signal: uint32(syscall.SIGKILL), All: true})
+	if err = native(err); err != nil && !errdefs.IsNotFound(err) {
+		return err
+	}
+	if err == nil {
+		if _, err := e.TaskService().Wait(ctx, &tasks.WaitRequest{ContainerID: id}); err != nil && !errdefs.IsNotFound(native(err)) {
+			return native(err)
+		}
+	}
+	_, err = e.TaskService().Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: id})
+	if err = native(err); errdefs.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Reap removes the containers of this user whose makers are gone.
+func (e *engine) Reap(ctx context.Context) error {
+	list, err := e.ContainerService().List(ctx, fmt.Sprintf("labels.%q==%d", container.LabelUser, os.Geteuid()))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, c := range list {
+		if e.abandoned(ctx, c) {
+			errs = append(errs, e.Remove(ctx, c.ID))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// abandoned says whether a container is nobody's any more. A session that has
+// ended is, even if its maker lives: nobody waited for its end. An answer that
+// does not come is taken for a task that runs.
+func (e *engine) abandoned(ctx context.Context, c containers.Container) bool {
+	if container.Kind(c.Labels[container.LabelKind]) != container.Session {
+		return container.Abandoned(c.Labels, true)
+	}
+	got, err := e.TaskService().Get(ctx, &tasks.GetRequest{ContainerID: c.ID})
+	if err == nil {
+		return got.Process.Status == taskstate.Status_STOPPED
+	}
+	return errdefs.IsNotFound(native(err)) && container.Abandoned(c.Labels, false)
+}
+
+// Architecture of an image is known before a container is made.
+func (e *engine) Architecture(ctx context.Context, name string) string {
+	found, err := e.image(ctx, name)
+	if err != nil {
+		return ""
+	}
+	return found.architecture
+}
