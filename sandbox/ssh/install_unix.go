@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -27,9 +28,9 @@ const look = `d=${XDG_CACHE_HOME:-$HOME/.cache}/sbx/far/HASH; printf "sbx-look\n
 	`if [ -x "$d/sbx" ]; then echo copied; else echo none; fi; p=$(command -v sbx) || p=; echo "$p"; if [ -n "$p" ]; then "$p" far --version 2>/dev/null; fi; echo`
 
 // put takes the program from standard input, and keeps it when its hash is right.
-const put = `set -e; umask 077; d=${XDG_CACHE_HOME:-$HOME/.cache}/sbx/far/HASH; mkdir -p "$d"; t=$d/.sbx.$$; trap "rm -f $t" EXIT; cat >"$t"; ` +
+const put = `set -e; umask 077; d=${XDG_CACHE_HOME:-$HOME/.cache}/sbx/far/HASH; mkdir -p "$d"; t=$d/.NAME.$$; trap "rm -f $t" EXIT; cat >"$t"; ` +
 	`h=$( (sha256sum "$t" || shasum -a 256 "$t" || openssl dgst -sha256 -r "$t") 2>/dev/null | cut -c1-64); ` +
-	`[ "$h" = SUM ] || { echo "the copy is damaged, or there is no sha256sum" >&2; exit 1; }; chmod 700 "$t"; mv -f "$t" "$d/sbx"; echo sbx-put`
+	`[ "$h" = SUM ] || { echo "the copy is damaged, or there is no sha256sum" >&2; exit 1; }; chmod 700 "$t"; mv -f "$t" "$d/NAME"; echo sbx-put`
 
 // inShell makes a fixed text one that any login shell gives to sh.
 func inShell(text string) string { return "exec /bin/sh -c '" + text + "'" }
@@ -83,20 +84,41 @@ func (l *link) find(ctx context.Context) (string, error) {
 	case there.copied:
 		return path.Join(there.dir, "sbx"), nil
 	}
-	program, err := os.Open(self.path)
+	// What sbx needs beside itself comes first: where sbx is, the rest is.
+	for _, file := range [...]string{filepath.Join(filepath.Dir(self.path), "sbx-proxy"), self.path} {
+		name := "sbx"
+		if file != self.path {
+			name = filepath.Base(file)
+			if _, err := os.Stat(file); err != nil {
+				continue // lists of hosts are refused there then
+			}
+		}
+		if err := l.copy(ctx, file, name, self.hash[:16]); err != nil {
+			return "", fmt.Errorf("copy %s to %s: %w", name, l.options.Host, err)
+		}
+	}
+	return path.Join(there.dir, "sbx"), nil
+}
+
+// copy puts a program there.
+func (l *link) copy(ctx context.Context, file, name, dir string) error {
+	program, err := os.Open(file)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer program.Close()
-	text := strings.NewReplacer("HASH", self.hash[:16], "SUM", self.hash).Replace(put)
-	out, err = l.say(ctx, text, program)
+	sum := sha256.New()
+	if _, err := io.Copy(sum, program); err != nil {
+		return err
+	}
+	if _, err := program.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	out, err := l.say(ctx, strings.NewReplacer("HASH", dir, "SUM", hex.EncodeToString(sum.Sum(nil)), "NAME", name).Replace(put), program)
 	if err == nil && !strings.Contains(out, "sbx-put") {
 		err = errors.New("it gave no answer")
 	}
-	if err != nil {
-		return "", fmt.Errorf("copy sbx to %s: %w", l.options.Host, err)
-	}
-	return path.Join(there.dir, "sbx"), nil
+	return err
 }
 
 // looked is what look has told.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/probes"
 	"github.com/sbx-run/sbx/sandbox/ssh"
 )
 
@@ -184,4 +185,32 @@ func listens(port int) bool {
 		_ = c.Close()
 	}
 	return err == nil
+}
+
+// TestConformance runs the suite of package probes: each row is held, or the
+// gap is named.
+func TestConformance(t *testing.T) {
+	m := newMachine(t, ssh.Shared)
+	self, err := os.Executable()
+	check(t, err)
+	report, err := probes.Run(context.Background(), m.backend(), probes.Options{
+		Helper: []string{self}, Dir: os.Getenv(baseVar), Only: strings.FieldsFunc(os.Getenv("SBX_TEST_ROWS"), func(r rune) bool { return r == ',' }),
+		Environ: []string{machineVar + "=" + optionsText(m.options)}, Proxy: filepath.Join(filepath.Dir(os.Getenv(programVar)), "sbx-proxy"),
+	})
+	check(t, err)
+	held := 0
+	for _, o := range report.Outcomes {
+		switch o.Status {
+		case probes.Held:
+			held++
+		case probes.NotHeld:
+			t.Errorf("%s: %s: not held\n  without a sandbox: %s\n  inside: %s\n  %s", o.ID, o.Try, o.Control, o.Observed, o.Why)
+		case probes.NotTried:
+			t.Logf("%s: %s: %s", o.ID, o.Try, o.Why)
+		}
+	}
+	if os.Getenv("SBX_TEST_ROWS") == "" && held < 200 {
+		t.Errorf("only %d rows held", held)
+	}
+	t.Logf("%s", report.Summary())
 }

@@ -56,6 +56,10 @@ func optionsFrom(text string) ssh.Options {
 	return ssh.Options{Host: f[0], Options: f[1], State: f[2], Self: f[3], Workspace: ssh.Mode(f[4])}
 }
 
+func optionsText(o ssh.Options) string {
+	return strings.Join([]string{o.Host, o.Options, o.State, o.Self, string(o.Workspace)}, "\n")
+}
+
 // run builds sbx once.
 func run(m *testing.M) int {
 	if os.Getenv(programVar) == "" {

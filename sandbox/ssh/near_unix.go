@@ -25,8 +25,8 @@ import (
 
 const (
 	// silence is how long the other side may say nothing while we listen. It says
-	// something each second; the connection itself is given up after fifteen.
-	silence = 20 * time.Second
+	// something each second, and has ended the command long before.
+	silence = 10 * time.Second
 	// patience is how long it may take to end a command once it was told to.
 	patience = 5 * time.Second
 )

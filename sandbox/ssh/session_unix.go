@@ -22,6 +22,18 @@ type session struct {
 	options Options
 	profile sandbox.Profile
 	link    *link
+	where   os.FileInfo // the workspace when the session was opened
+}
+
+// stands refuses a workspace that was replaced since: its name may lead anywhere.
+func (s *session) stands(now os.FileInfo, err error) error {
+	if err == nil && !os.SameFile(now, s.where) {
+		err = errors.New("another directory is in its place")
+	}
+	if err != nil {
+		return fmt.Errorf("workspace %q: %w: %w", s.profile.Workspace, err, sandbox.ErrStart)
+	}
+	return nil
 }
 
 // Close leaves the connection to the commands that come later.
@@ -125,6 +137,9 @@ func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 	if len(c.Argv) == 0 {
 		return failed(fmt.Errorf("start command: no arguments: %w", sandbox.ErrStart))
 	}
+	if err := s.stands(os.Lstat(s.profile.Workspace)); err != nil {
+		return failed(err)
+	}
 	o, err := s.order(wire.Run, c)
 	if err != nil {
 		return failed(err)
@@ -209,5 +224,13 @@ func (s *session) files(c tree.Conn) (*tree.Near, error) {
 		owner = &tree.Owner{UID: int(i.UID), GID: int(i.GID)}
 	}
 	state := filepath.Join(filepath.Dir(s.link.base), "sync-"+hashOf(strings.Join([]string{s.options.Host, s.options.Options, s.dir(), s.profile.Workspace}, "\x00")))
-	return tree.OpenNear(c, s.profile.Workspace, state, s.options.Host, owner)
+	near, err := tree.OpenNear(c, s.profile.Workspace, state, s.options.Host, owner)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.stands(near.Stat()); err != nil {
+		near.Close()
+		return nil, err
+	}
+	return near, nil
 }

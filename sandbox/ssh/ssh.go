@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -144,7 +145,16 @@ func (b *Backend) open(p sandbox.Profile) (*session, error) {
 	if err != nil {
 		return refuse(err)
 	}
-	return &session{options: o, profile: p, link: link}, nil
+	s := &session{options: o, profile: p, link: link}
+	if p.Workspace != "" { // not for a probe
+		if s.where, err = os.Lstat(p.Workspace); err == nil && !s.where.IsDir() {
+			err = fmt.Errorf("workspace %q: it is no directory", p.Workspace)
+		}
+	}
+	if err != nil {
+		return refuse(err)
+	}
+	return s, nil
 }
 
 // inside says where in a directory a path lies.

@@ -4,6 +4,7 @@ package ssh
 
 import (
 	"context"
+	"os"
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/ssh/wire"
@@ -18,6 +19,7 @@ type session struct {
 	options Options
 	profile sandbox.Profile
 	link    *link
+	where   os.FileInfo
 }
 
 func (s *session) Close() error         { return nil }

@@ -163,7 +163,11 @@ func (t *Task) place() error {
 	o := t.Order
 	near := o.Profile.Workspace
 	t.Workspace = near
-	if !o.Shared {
+	if o.Shared { // the near side has resolved it: a link is one that was put there since
+		if real, err := filepath.EvalSymlinks(near); err != nil || real != near {
+			return fmt.Errorf("workspace %q: there is no such directory there that is reached by no link: %w", near, sandbox.ErrStart)
+		}
+	} else {
 		if !filepath.IsLocal(o.Workspace) {
 			return fmt.Errorf("workspace %q: want a path below the home directory: %w", o.Workspace, sandbox.ErrStart)
 		}

@@ -39,6 +39,9 @@ func OpenNear(c Conn, dir, state, host string, owner *Owner) (*Near, error) {
 // Close lets go of the directory.
 func (n *Near) Close() { _ = n.root.Close() }
 
+// Stat describes the directory that was opened.
+func (n *Near) Stat() (os.FileInfo, error) { return n.root.Stat(".") }
+
 // lock keeps other exchanges of the same directory waiting.
 func (n *Near) lock() (unlock func(), err error) {
 	f, err := os.OpenFile(n.state+".lock", os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)

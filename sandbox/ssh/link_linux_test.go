@@ -1,0 +1,123 @@
+package ssh_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/ssh"
+)
+
+// namespace is a network of its own, held by a process.
+func namespace(t *testing.T) string {
+	t.Helper()
+	hold := exec.Command("unshare", "--net", "sleep", "1000")
+	check(t, hold.Start())
+	t.Cleanup(func() { _ = hold.Process.Kill(); _ = hold.Wait() })
+	pid := strconv.Itoa(hold.Process.Pid)
+	own, err := os.Readlink("/proc/self/ns/net")
+	check(t, err)
+	if !eventually(func() bool {
+		net, err := os.Readlink("/proc/" + pid + "/ns/net")
+		return err == nil && net != own
+	}) {
+		t.Fatal("no network namespace was made")
+	}
+	return pid
+}
+
+// in runs a program in a network namespace.
+func in(t *testing.T, pid string, argv ...string) {
+	t.Helper()
+	out, err := exec.Command("nsenter", append([]string{"-t", pid, "-n"}, argv...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%q: %v\n%s", argv, err, out)
+	}
+}
+
+// The two machines are network namespaces, and the wire between them is cut.
+func TestLinkIsCut(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes the networks")
+	}
+	m := prepare(t, ssh.Sync)
+	here, there := namespace(t), namespace(t)
+	in(t, here, "ip", "link", "add", "near", "type", "veth", "peer", "name", "far", "netns", there)
+	in(t, here, "ip", "address", "add", "192.0.2.1/24", "dev", "near")
+	in(t, here, "ip", "link", "set", "near", "up")
+	in(t, there, "ip", "address", "add", "192.0.2.2/24", "dev", "far")
+	in(t, there, "ip", "link", "set", "far", "up")
+	m.wrap = []string{"nsenter", "-t", there, "-n"}
+	client := m.dir + "/ssh"
+	check(t, os.WriteFile(client, fmt.Appendf(nil, "#!/bin/sh\nexec nsenter -t %s -n /usr/bin/ssh \"$@\"\n", here), 0o755))
+	m.options.Client = client
+	m.serve("192.0.2.2")
+	m.write("file", "over the wire")
+	if out, result := m.run(m.open(), "cat", "file"); out != "over the wire" || result.ExitCode != 0 {
+		t.Fatalf("%q, %+v", out, result)
+	}
+	done := make(chan error, 1)
+	s := m.open()
+	go func() {
+		_, err := s.Run(context.Background(), sandbox.Command{Argv: tree(mark(t))})
+		done <- err
+	}()
+	m.started(mark(t))
+	in(t, there, "ip", "link", "set", "far", "down")
+	m.ends(mark(t), "the wire is cut")
+	if err := <-done; !errors.Is(err, sandbox.ErrLost) {
+		t.Errorf("%v", err)
+	}
+	// The wire is back, and so are commands: the dead connection is not used.
+	in(t, there, "ip", "link", "set", "far", "up")
+	if out, result := m.run(m.open(), "cat", "file"); out != "over the wire" || result.ExitCode != 0 {
+		t.Errorf("%q, %+v", out, result)
+	}
+}
+
+// TestAsUser runs the tests again as an ordinary user, whose sshd is the user's.
+func TestAsUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the tests run as an ordinary user already")
+	}
+	need(t)
+	name := "sbxssh" + strconv.Itoa(os.Getpid()%100000)
+	if out, err := exec.Command("useradd", "--user-group", "--create-home", "--shell", "/bin/sh", name).CombinedOutput(); err != nil {
+		if slices.Contains(strings.Split(os.Getenv("SBX_REQUIRE"), ","), ssh.Name) {
+			t.Fatalf("useradd: %v\n%s", err, out)
+		}
+		t.Skipf("no ordinary user can be made: useradd: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("userdel", "--remove", name).CombinedOutput(); err != nil && exec.Command("id", name).Run() == nil {
+			t.Errorf("userdel: %v\n%s", err, out)
+		}
+	})
+	self, err := os.Executable()
+	check(t, err)
+	copied := "/home/" + name + "/ssh.test"
+	if out, err := exec.Command("install", "-o", name, "-m", "755", self, copied).CombinedOutput(); err != nil {
+		t.Fatalf("install: %v\n%s", err, out)
+	}
+	sockets, err := os.MkdirTemp("/run", "sbx-user-")
+	check(t, err)
+	t.Cleanup(func() { os.RemoveAll(sockets) })
+	check(t, exec.Command("chown", name, sockets).Run())
+	cmd := exec.Command("setpriv", "--reuid", name, "--regid", name, "--init-groups", copied, "-test.v", "-test.timeout=8m")
+	cmd.Dir = "/"
+	cmd.Env = []string{
+		"HOME=/home/" + name, "USER=" + name, "PATH=/usr/local/bin:/usr/bin:/bin", "SBX_REQUIRE=" + os.Getenv("SBX_REQUIRE"), "XDG_RUNTIME_DIR=" + sockets,
+		baseVar + "=/home/" + name, programVar + "=" + os.Getenv(programVar), "SBX_TEST_ROWS=" + os.Getenv("SBX_TEST_ROWS"),
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestSync ") || !strings.Contains(string(out), "--- PASS: TestKilled ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
