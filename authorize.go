@@ -2,6 +2,9 @@ package sbx
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"slices"
 
 	"github.com/sbx-run/sbx/permit"
@@ -24,6 +27,10 @@ type mayRun func(context.Context, Request, Report) (*permit.Passage, error)
 
 // pass has the gate decide, and a person where that is due.
 func (e *Engine) pass(ctx context.Context, req Request, r Report) (*permit.Passage, error) {
+	if req.Approval != nil {
+		p, err := e.options.Gate.PassApproved(ctx, r.call(), req.Caller, *req.Approval)
+		return &p, err
+	}
 	var ask permit.Authorize
 	if req.Authorize != nil {
 		ask = func(ctx context.Context, q permit.Question) (permit.Reply, error) {
@@ -35,7 +42,17 @@ func (e *Engine) pass(ctx context.Context, req Request, r Report) (*permit.Passa
 }
 
 // call is the command for the gate, with what its scripts run.
-func (r Report) call() permit.Call { return r.reading(permit.Command(r.Script, r.Tags)) }
+func (r Report) call() permit.Call {
+	c := r.reading(permit.Command(r.Script, r.Tags))
+	if texts := r.texts(nil); len(texts) > 0 {
+		h := sha256.New()
+		for _, text := range texts {
+			fmt.Fprintf(h, "%d:%s", len(text), text)
+		}
+		c.Scripts = hex.EncodeToString(h.Sum(nil))
+	}
+	return c
+}
 
 func (r Report) reading(c permit.Call) permit.Call {
 	for _, f := range r.Followed {
@@ -48,6 +65,12 @@ func (r Report) reading(c permit.Call) permit.Call {
 
 // foresee is pass without a person.
 func (e *Engine) foresee(ctx context.Context, req Request, r Report) (*permit.Passage, error) {
+	if req.Approval != nil {
+		rehearsal := *req.Approval
+		rehearsal.Always = false
+		p, err := e.options.Gate.PassApproved(ctx, r.call(), req.Caller, rehearsal)
+		return &p, err
+	}
 	p, err := e.options.Gate.Foresee(ctx, r.call(), req.Caller, req.Authorize != nil)
 	return &p, err
 }

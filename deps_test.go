@@ -62,6 +62,10 @@ var rooms = []room{
 		why: "what is granted depends on the call and on what is remembered; stores of it are at the edge",
 	},
 	{
+		dir: "approvals", rooms: []string{"permit"}, modules: []string{"go.etcd.io/bbolt"}, light: true,
+		why: "it keeps what waits and decides about it once; what is run then is another's business",
+	},
+	{
 		dir: "sandbox", light: true,
 		why: "it is the contract: a backend imports it, so it can import no backend and no library of one",
 	},
@@ -207,7 +211,7 @@ var rooms = []room{
 	},
 	{
 		dir:     "cmd/sbx",
-		rooms:   []string{".", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/bwrap", "sandbox/direct", "sandbox/command", "sandbox/helper", "sandbox/probes", "sandbox/warm", "sandbox/ssh", "sandbox/ssh/far", "sandbox/ssh/wire", "hook", "wrappers", "changes"},
+		rooms:   []string{".", "approvals", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/bwrap", "sandbox/direct", "sandbox/command", "sandbox/helper", "sandbox/probes", "sandbox/warm", "sandbox/ssh", "sandbox/ssh/far", "sandbox/ssh/wire", "hook", "wrappers", "changes"},
 		modules: []string{sysModule},
 		light:   true,
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",

@@ -129,6 +129,8 @@ type Request struct {
 	// agent shares a context of permit.Begin.
 	Caller    permit.Caller
 	Authorize Authorize
+	// Approval is a person's consent, given while the command waited.
+	Approval *permit.Approval
 
 	// Preview keeps the workspace as it is; nil: the command changes it.
 	Preview *Preview

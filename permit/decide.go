@@ -67,6 +67,7 @@ const (
 	ByGrant      Why = "grant"       // granted in the configuration
 	BySession    Why = "session"     // granted in this session
 	ByNobody     Why = "nobody"      // nothing covers it, and nobody can be asked
+	ByApproval   Why = "approval"    // a person approved it while it waited, or denied it
 	ByNotCovered Why = "not-covered" // nothing covers it: ask
 )
 

@@ -41,6 +41,10 @@ type Call struct {
 	// program that it runs, and the files it is redirected to or from.
 	Argv  [][]string
 	Files []string
+
+	// Scripts stands for the text of the scripts that the command runs by name: it
+	// changes when one of them does. "" when there are none.
+	Scripts string
 }
 
 // tools are the calls whose risks are known without looking at a command. A tool

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/approvals"
 	"github.com/sbx-run/sbx/config"
 	"github.com/sbx-run/sbx/permit"
 	"github.com/sbx-run/sbx/sandbox"
@@ -128,6 +129,14 @@ type execCall struct {
 	preview            previewCall
 	permission         gateCall
 
+	verb       string   // of the command line
+	args       []string // behind it
+	agentKnown bool     // to the configuration
+	// Of a call that waited: claim decides, for all processes, that it runs now;
+	// ended notes what became of it.
+	claim func() error
+	ended func(sbx.Result, int)
+
 	trusts   bool        // the agent takes content from outside for its own
 	gated    bool        // there is a gate
 	engine   *sbx.Engine // of a call that was understood
@@ -175,19 +184,36 @@ func newExecCall(name string) *execCall {
 
 // execProgram is sbx exec.
 func execProgram(s *streams, args []string) int {
+	c, err := parseExec(args, "exec")
+	return c.start(s, err, execHelp)
+}
+
+// parseExec reads the arguments of sbx exec, or of sbx session exec.
+func parseExec(args []string, verb string) (*execCall, error) {
 	c := newExecCall("exec")
-	c.stops = true
+	c.verb, c.args, c.stops = verb, args, true
+	synopsis := "sbx exec [flags] -- PROGRAM ARGUMENT…"
+	if verb == "session" {
+		c.session.value = sessionAuto
+		synopsis = "sbx session exec [flags] -- PROGRAM ARGUMENT…"
+	}
 	err := c.parse(args)
 	if err == nil && len(c.after) == 0 {
-		err = usage("no program", "sbx exec [flags] -- PROGRAM ARGUMENT…")
+		err = usage("no program", synopsis)
 	}
 	c.request.Argv = c.after
-	return c.start(s, err, execHelp)
+	return c, err
 }
 
 // runText is sbx run.
 func runText(s *streams, args []string) int {
+	c, err := parseRun(args)
+	return c.start(s, err, runHelp)
+}
+
+func parseRun(args []string) (*execCall, error) {
 	c := newExecCall("run")
+	c.verb, c.args = "run", args
 	c.Var((*dialect)(&c.request.Dialect), "shell", "")
 	err := c.parse(args)
 	words := append(c.operands, c.after...)
@@ -200,7 +226,7 @@ func runText(s *streams, args []string) int {
 	default:
 		c.request.Text = words[0]
 	}
-	return c.start(s, err, runHelp)
+	return c, err
 }
 
 // start runs a call that was understood. Misuse is 125, not 2: every other
@@ -231,6 +257,9 @@ func (c *execCall) start(s *streams, err error, help string) int {
 	} else {
 		result, err = c.perform(s)
 	}
+	if settled := (*approvals.SettledError)(nil); errors.As(err, &settled) {
+		return s.settled(err)
+	}
 	if err != nil {
 		s.report(err)
 	}
@@ -238,6 +267,9 @@ func (c *execCall) start(s *streams, err error, help string) int {
 	if cerr := c.conclude(s, &result); cerr != nil {
 		s.fail(cerr)
 		status = exitNotStarted
+	}
+	if c.ended != nil {
+		c.ended(result, status)
 	}
 	if c.dryRun && err == nil {
 		return exitOK
@@ -320,6 +352,12 @@ func (c *execCall) perform(s *streams) (sbx.Result, error) {
 	}
 	if c.wrapping || c.dieWithParent {
 		c.request.Orphaned = watchCaller()
+	}
+	if c.claim != nil {
+		c.request.Stdin = nil // its own is no more
+		if err := c.claimed(engine); err != nil {
+			return c.notStarted(s, options, err), err
+		}
 	}
 	return engine.Run(c.run(), c.request)
 }

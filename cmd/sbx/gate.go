@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/approvals"
 	"github.com/sbx-run/sbx/config"
 	"github.com/sbx-run/sbx/permit"
 	"github.com/sbx-run/sbx/shell"
@@ -56,9 +57,13 @@ func (a *askFlag) Set(v string) error {
 // it: --ask or sbx.ask for grants and questions, sbx.policies for policies. Where
 // there is neither, nothing changes.
 func (c *execCall) gate(o *sbx.Options, file config.Config) error {
+	hideState(o)
 	asks := file.Ask
 	if c.permission.ask.set {
 		asks = c.permission.ask.on
+	}
+	if c.claim != nil { // it was asked about, whatever is configured now
+		asks = true
 	}
 	if !asks && len(file.Policies) == 0 {
 		return nil
@@ -76,8 +81,27 @@ func (c *execCall) gate(o *sbx.Options, file config.Config) error {
 		}
 	}
 	o.Gate = g
-	c.trusts = file.Agents[c.request.Caller.Agent].TrustUntrusted
+	agent, known := file.Agents[c.agent]
+	c.trusts, c.agentKnown = agent.TrustUntrusted, known
+	if !c.permission.noPark && c.claim == nil {
+		if store, err := approvalsStore(); err == nil { // without a place nothing is kept
+			g.Parking = approvals.Lot{Store: store, Origin: c.origin}
+		}
+	}
 	return nil
+}
+
+// hideState keeps what waits from being read by commands, where the table of
+// credentials does not know the place.
+func hideState(o *sbx.Options) {
+	if os.Getenv("XDG_STATE_HOME") == "" {
+		return
+	}
+	if store, err := approvalsStore(); err == nil {
+		if _, err := os.Lstat(store.Path); err == nil {
+			o.Hide = append(o.Hide, store.Path)
+		}
+	}
 }
 
 // policiesOf loads the policies of a configuration.
@@ -116,4 +140,13 @@ func (s *streams) unsaved(r sbx.Result) {
 	if p := r.Permission; p != nil && p.Unsaved != "" {
 		s.fail(errors.New("what was permitted could not be kept, so that the next one asks again: " + p.Unsaved))
 	}
+}
+
+// claimed has the call of this process run, and no other. What it would be refused
+// for is found before, so that it still waits then.
+func (c *execCall) claimed(engine *sbx.Engine) error {
+	if _, err := engine.Plan(c.run(), c.request); err != nil {
+		return err
+	}
+	return c.claim()
 }

@@ -19,6 +19,7 @@ func commands() []command {
 		{"run", "run a line of shell, confined", runHelp, runText},
 		{"exec", "run a program, confined", execHelp, execProgram},
 		{"preview", "show, apply or discard what a previewed command would change", previewHelp, previewCommand},
+		{"approvals", "decide about commands that wait for permission", approvalsHelp, approvalsCommand},
 		{"grants", "list or take back what was permitted for good", grantsHelp, grantsCommand},
 		{"policy", "test the policies of the configuration", policyHelp, policyCommand},
 		{"rules", "list the rules that commands are read by", rulesHelp, rulesCommand},

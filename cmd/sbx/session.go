@@ -61,14 +61,7 @@ func sessionCommand(s *streams, args []string) int {
 
 // sessionExec is sbx exec with a session.
 func sessionExec(s *streams, args []string) int {
-	c := newExecCall("exec")
-	c.stops = true
-	c.session.value = sessionAuto
-	err := c.parse(args)
-	if err == nil && len(c.after) == 0 {
-		err = usage("no program", "sbx session exec [flags] -- PROGRAM ARGUMENT…")
-	}
-	c.request.Argv = c.after
+	c, err := parseExec(args, "session")
 	return c.start(s, err, sessionHelp)
 }
 
@@ -130,14 +123,17 @@ func (c *execCall) sessionWanted() (bool, error) {
 }
 
 // sessionDir holds the sessions of the caller.
-func sessionDir() (string, error) {
+func sessionDir() (string, error) { return stateFile("sessions") }
+
+// stateFile is a place in sbx's state.
+func stateFile(name string) (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "sbx", "sessions"), nil
+		return filepath.Join(dir, "sbx", name), nil
 	}
 	if home := os.Getenv("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".local", "state", "sbx", "sessions"), nil
+		return filepath.Join(home, ".local", "state", "sbx", name), nil
 	}
-	return "", usage("there is no place for sessions", "set HOME or XDG_STATE_HOME")
+	return "", usage("there is no place for sbx's state", "set HOME or XDG_STATE_HOME")
 }
 
 // warmed puts a backend that keeps sessions in the place of one that can.

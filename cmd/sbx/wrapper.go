@@ -21,12 +21,18 @@ func isWrapped() bool {
 
 // wrapper is sbx called as sbx-exec: all arguments are the program's.
 func wrapper(s *streams, argv []string) int {
-	c := newExecCall("exec")
-	c.wrapping = true
-	c.request.Argv = argv
+	c := wrappedCall(argv)
 	var err error
 	if len(argv) == 0 {
 		err = usage("no program", wrapperName+" PROGRAM ARGUMENT… with "+workspaceVar+" set to the workspace")
 	}
 	return c.start(s, err, execHelp)
+}
+
+func wrappedCall(argv []string) *execCall {
+	c := newExecCall("exec")
+	c.verb, c.args = wrapperName, argv
+	c.wrapping = true
+	c.request.Argv = argv
+	return c
 }
