@@ -89,6 +89,9 @@ func (b Bounds) inexact(t Terms) (sandbox.Gap, bool) {
 	}
 	if l.Processes > 0 && b.group.Processes == 0 {
 		miss("processes", "up to half as many processes again for a moment")
+		if b.crowd {
+			unseen[len(unseen)-1] += ", nor a program that is refused one and ends before anybody looked"
+		}
 	}
 	if l.CPUTime > 0 && !b.group.CPU {
 		miss("processor time", "the time of processes that nobody waits for")
