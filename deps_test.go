@@ -122,7 +122,11 @@ var rooms = []room{
 		why: "it says what a command sees and changes nothing: backends that lay out mounts each do it in their own way",
 	},
 	{
-		dir: "sandbox/bwrap", rooms: []string{"sandbox", "sandbox/bound", "sandbox/cgroup", "sandbox/egress", "sandbox/filter", "sandbox/layout", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/under", rooms: []string{"sandbox", "sandbox/bound", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
+		why: "it starts a command under a program, whatever that program is",
+	},
+	{
+		dir: "sandbox/bwrap", rooms: []string{"sandbox", "sandbox/bound", "sandbox/cgroup", "sandbox/egress", "sandbox/filter", "sandbox/layout", "sandbox/proc", "sandbox/spawn", "sandbox/under"}, modules: []string{sysModule}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
 	{

@@ -34,6 +34,14 @@ func check(pid int, s scene) error {
 	})
 }
 
+// changedError says that what was made is not what was to be made: it is tried
+// again. A file that is replaced loses what was mounted on it.
+type changedError struct{ path, why string }
+
+func (e *changedError) Error() string {
+	return fmt.Sprintf("%q %s: somebody changes the directories meanwhile", e.path, e.why)
+}
+
 // compare is pure. outside are the mounts of the host.
 func compare(mounts []mount, s scene, outside func() []mount) error {
 	at := map[string]int{}
@@ -42,7 +50,7 @@ func compare(mounts []mount, s scene, outside func() []mount) error {
 	}
 	for _, m := range mounts {
 		if m.writable && !mayWrite(s.spots, m.path) && (at[m.path] > 1 || !slices.Contains(outside(), m)) {
-			return fmt.Errorf("%q is writable in what bwrap has made, and must not be: somebody changes the directories meanwhile", m.path)
+			return &changedError{m.path, "is writable in what bwrap has made, and must not be"}
 		}
 	}
 	for _, spot := range s.spots {
@@ -50,7 +58,7 @@ func compare(mounts []mount, s scene, outside func() []mount) error {
 			continue // it may be absent, or is no mount
 		}
 		if at[spot.Path] == 0 {
-			return fmt.Errorf("bwrap has mounted nothing on %q: somebody changes the directories meanwhile", spot.Path)
+			return &changedError{spot.Path, "has nothing mounted on it"}
 		}
 	}
 	return nil

@@ -18,7 +18,6 @@ type scene struct {
 	links   []layout.Link // made again in /run
 	isLink  func(string) bool
 	private []string // files of /proc that tell about the host
-	env     []string
 	dir     string
 	files   files
 }
@@ -57,13 +56,7 @@ func options(p sandbox.Profile, f facts, s scene) [][]string {
 			list = append(list, []string{"--remount-ro", spot.Path})
 		}
 	}
-	list = append(list, []string{"--seccomp", strconv.Itoa(s.files.filter)}, []string{"--json-status-fd", strconv.Itoa(s.files.status)}, []string{"--clearenv"})
-	for _, entry := range s.env {
-		// What is no setting of a name, setenv(3) does not take.
-		if name, value, ok := strings.Cut(entry, "="); ok && name != "" {
-			list = append(list, []string{"--setenv", name, value})
-		}
-	}
+	list = append(list, []string{"--seccomp", strconv.Itoa(s.files.filter)}, []string{"--json-status-fd", strconv.Itoa(s.files.status)})
 	return append(list, []string{"--chdir", s.dir})
 }
 
@@ -137,14 +130,12 @@ func text(list [][]string) []byte {
 	return b
 }
 
-// steps is a list of options for people. Of the environment only names are
-// shown, and of descriptors that they are ones.
+// steps is a list of options for people. Of descriptors it shows that they are
+// ones.
 func steps(list [][]string) []string {
 	var lines []string
 	for _, option := range list {
 		switch option[0] {
-		case "--setenv":
-			lines = append(lines, "--setenv "+option[1]+" …")
 		case "--seccomp", "--json-status-fd":
 			lines = append(lines, option[0]+" FD")
 		default:

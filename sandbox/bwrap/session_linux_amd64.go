@@ -194,7 +194,7 @@ func (s *session) pointed(c sandbox.Command) sandbox.Command {
 // look is the scene of a run.
 func (s *session) look(c sandbox.Command, terminal string, with files) (scene, []string) {
 	spots, hidden, links := s.host.Look(terminal)
-	sc := scene{spots: spots, links: links, isLink: isLink, env: c.Env, dir: s.dir(c), files: with}
+	sc := scene{spots: spots, links: links, isLink: isLink, dir: s.dir(c), files: with}
 	if layout.SubjectOf(s.profile).UID == 0 {
 		for _, name := range layout.HostProc() {
 			if unix.Access(name, unix.F_OK) == nil {

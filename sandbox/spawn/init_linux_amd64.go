@@ -17,6 +17,7 @@ import (
 const (
 	initExec  = 2000
 	initClone = 2001
+	initOrder = 2002
 )
 
 // StepExec is the name of the step that fails when the command cannot be
@@ -125,23 +126,24 @@ func (p *Plan) PlaceInit(i *Init, at string) {
 	p.placed = &in
 }
 
-// noGo is the descriptor of who waits for nobody.
-const noGo = 0xffff
+// none is the descriptor of who waits for nobody, or has no order.
+const none = 0xffff
 
 // initArguments is the argv of pid 1.
-func initArguments(pipes *Pipes, stderr, release int, path string, argv []string) []string {
+func initArguments(pipes *Pipes, stderr, release, order int) []string {
 	var numbers strings.Builder
-	for _, v := range []int{pipes.Errors, pipes.Lifeline, pipes.Status, 0, stderr, release} {
+	for _, v := range []int{pipes.Errors, pipes.Lifeline, pipes.Status, 0, stderr, release, order} {
 		numbers.WriteString(letters(uint64(v)))
 	}
-	return append([]string{"sbx-init", numbers.String(), path}, argv...)
+	return []string{"sbx-init", numbers.String()}
 }
 
 // InitArguments is the argv of a pid 1 that another program executes, which the
 // plan executes. stderr is the descriptor that becomes the command's standard
-// error. Pid 1 says that it is there, and waits: see Pipes.Ready.
-func (p *Pipes) InitArguments(stderr int, path string, argv []string) []string {
-	return initArguments(p, stderr, p.Go, path, argv)
+// error, order the one of NewOrder. Pid 1 says that it is there, and waits: see
+// Pipes.Ready.
+func (p *Pipes) InitArguments(stderr, order int) []string {
+	return initArguments(p, stderr, p.Go, order)
 }
 
 // letters writes the nibbles of v, most significant first, from A on.
@@ -157,7 +159,7 @@ func letters(v uint64) string {
 // ExecInit appends the last step: pid 1 is executed and starts path with argv
 // and env. The three pipes must not close on exec; pid 1 sees to that itself.
 func (p *Plan) ExecInit(i *Init, pipes *Pipes, path string, argv, env []string) {
-	args := initArguments(pipes, 2, noGo, path, argv)
+	args := append(initArguments(pipes, 2, none, none), append([]string{path}, argv...)...)
 	call := []uintptr{uintptr(i.FD), p.Str(""), p.vector(args), p.vector(env), unix.AT_EMPTY_PATH}
 	if p.placed != nil {
 		p.Call("execute pid 1", unix.SYS_EXECVEAT, call, Load(*p.placed))

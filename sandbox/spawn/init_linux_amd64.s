@@ -5,16 +5,17 @@
 // signals are blocked for its whole life, so memory below SP is its own.
 //
 // argv[1] is errfd, lifeline, statusfd, the signal mask of the command, the
-// descriptor that becomes its standard error, and the one over which it is let
-// go, or 0xffff: 16 letters each, one from A on per nibble. argv[2] is the file to
-// execute, argv[3…] its argv.
+// descriptor that becomes its standard error, the one over which it is let go, or
+// 0xffff, and the one of its order, or 0xffff: 16 letters each, one from A on per
+// nibble. argv[2] is the file to execute, argv[3…] its argv; with an order, see
+// order_linux_amd64.go, both are there, and its environment.
 //
 // R9 stack at entry · R12 errfd · R13 lifeline · R14 mask, then the command's
 // pid · R15 statusfd · BX signalfd
 TEXT ·initCode(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ	SP, R9
 	MOVQ	16(R9), SI
-	LEAQ	-104(R9), DI
+	LEAQ	-112(R9), DI
 number:
 	XORL	DX, DX
 	MOVL	$16, CX
@@ -30,10 +31,10 @@ letter:
 	ADDQ	$8, DI
 	CMPB	(SI), $0
 	JNE	number
-	MOVQ	-104(R9), R12
-	MOVQ	-96(R9), R13
-	MOVQ	-88(R9), R15
-	MOVQ	-80(R9), R14
+	MOVQ	-112(R9), R12
+	MOVQ	-104(R9), R13
+	MOVQ	-96(R9), R15
+	MOVQ	-88(R9), R14
 
 	MOVQ	$-1, AX
 	MOVQ	AX, -8(R9)
@@ -51,10 +52,6 @@ letter:
 	XORL	R10, R10
 	XORL	R8, R8
 	SYSCALL
-	MOVL	$157, AX		// prctl(PR_SET_DUMPABLE, 0): /proc/1 is closed to the command
-	MOVL	$4, DI
-	XORL	SI, SI
-	SYSCALL
 	MOVQ	$0x74696e692d786273, AX	// "sbx-init"
 	MOVQ	AX, -32(R9)
 	MOVQ	$0, -24(R9)
@@ -67,21 +64,52 @@ letter:
 	MOVL	$0xffffffff, SI
 	MOVL	$4, DX
 	SYSCALL
-	CMPQ	-64(R9), $0xffff
+	CMPQ	-72(R9), $0xffff
 	JEQ	released
 	MOVL	$1, AX			// write 8 bytes: we are here
 	MOVQ	R15, DI
-	LEAQ	-80(R9), SI
+	LEAQ	-56(R9), SI
 	MOVL	$8, DX
 	SYSCALL
 	XORL	AX, AX			// read: the caller is done
-	MOVQ	-64(R9), DI
-	LEAQ	-80(R9), SI
+	MOVQ	-72(R9), DI
+	LEAQ	-56(R9), SI
 	MOVL	$1, DX
 	SYSCALL
 	CMPQ	AX, $1
 	JNE	gone
 released:
+	MOVL	$157, AX		// prctl(PR_SET_DUMPABLE, 0): /proc/1 is closed to the command
+	MOVL	$4, DI
+	XORL	SI, SI
+	XORL	DX, DX
+	XORL	R10, R10
+	XORL	R8, R8
+	SYSCALL
+	CMPQ	-64(R9), $0xffff
+	JEQ	ordered
+	MOVQ	-64(R9), R8
+	MOVQ	R9, BX
+	MOVL	$9, AX			// mmap(ORDER, 16 MiB, read and write, private, fixed)
+	MOVL	$0x20000000, DI
+	MOVL	$0x1000000, SI
+	MOVL	$3, DX
+	MOVL	$0x12, R10
+	XORL	R9, R9
+	SYSCALL
+	MOVQ	BX, R9
+	CMPQ	AX, $0xfffffffffffff001
+	JCC	noorder
+	MOVQ	24(AX), DX
+	TESTQ	DX, DX
+	JEQ	ordered
+	MOVL	$317, AX		// seccomp(SECCOMP_SET_MODE_FILTER)
+	MOVL	$1, DI
+	XORL	SI, SI
+	SYSCALL
+	TESTQ	AX, AX
+	JNE	noorder
+ordered:
 	MOVL	$289, AX		// signalfd4(-1, all, SFD_CLOEXEC|SFD_NONBLOCK)
 	MOVQ	$-1, DI
 	LEAQ	-8(R9), SI
@@ -202,7 +230,7 @@ child:
 	MOVL	$8, R10
 	SYSCALL
 	MOVL	$292, AX		// dup3: standard error, if it is not there
-	MOVQ	-72(R9), DI
+	MOVQ	-80(R9), DI
 	MOVL	$2, SI
 	XORL	DX, DX
 	SYSCALL
@@ -210,9 +238,19 @@ child:
 	LEAQ	16(R9)(DX*8), DX
 	MOVQ	24(R9), DI
 	LEAQ	32(R9), SI
+	CMPQ	-64(R9), $0xffff
+	JEQ	execute
+	MOVL	$0x20000000, AX
+	MOVQ	0(AX), DI
+	MOVQ	8(AX), SI
+	MOVQ	16(AX), DX
+execute:
 	MOVL	$59, AX			// execve
 	SYSCALL
 	MOVL	$2000, CX
+	JMP	failed
+noorder:
+	MOVL	$2002, CX
 	JMP	failed
 noclone:
 	MOVL	$2001, CX

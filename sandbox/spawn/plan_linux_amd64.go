@@ -277,6 +277,8 @@ func (p *Plan) stepError(index int, errno syscall.Errno) error {
 		e.Step = StepExec
 	case index == initClone:
 		e.Step = "start the command below pid 1"
+	case index == initOrder:
+		e.Step = "load the system call filter"
 	default:
 		e.Step = fmt.Sprintf("step %d", index)
 	}

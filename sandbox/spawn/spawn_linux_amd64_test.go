@@ -226,7 +226,7 @@ func TestImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(image) > 1024 {
+	if len(image) > 1280 {
 		t.Errorf("pid 1 has %d bytes", len(image))
 	}
 	t.Logf("pid 1 has %d bytes", len(image))
