@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The file is edited in place: one list of grants is written anew, and every other
+// The file is edited in place: one list or text is written anew, and every other
 // byte stays as it was.
 
 // grantsKey is the name of the lists of grants.
@@ -38,11 +38,21 @@ func (e *AgentError) Error() string {
 // they are now. change gets those that the file has at that moment; it may be called
 // again when the file has changed meanwhile. The file is made where there is none,
 // and is readable for its owner only.
-func EditGrants(path, agent string, change func([]string) []string) ([]string, error) {
+func EditGrants(path, agent string, change func([]string) []string) (grants []string, err error) {
+	err = editFile(path, func(path string, before []byte) (after []byte, err error) {
+		after, grants, err = withGrants(path, before, agent, change)
+		return after, err
+	})
+	return grants, err
+}
+
+// editFile puts what change makes of the text of a file in its place, as a whole.
+// change may be called again; path is where a link leads.
+func editFile(path string, change func(path string, before []byte) ([]byte, error)) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // the link stays one
 	}
-	fail := func(err error) ([]string, error) { return nil, &Error{Path: path, Err: err} }
+	fail := func(err error) error { return &Error{Path: path, Err: err} }
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fail(cause(err))
 	}
@@ -57,16 +67,16 @@ func EditGrants(path, agent string, change func([]string) []string) ([]string, e
 		if err != nil && !gone {
 			return fail(err)
 		}
-		after, grants, err := withGrants(path, before, agent, change)
+		after, err := change(path, before)
 		if err != nil || bytes.Equal(after, before) {
-			return grants, err
+			return err
 		}
 		switch err := replace(path, before, after, gone); {
 		case errors.Is(err, errMeanwhile):
 		case err != nil:
 			return fail(err)
 		default:
-			return grants, nil
+			return nil
 		}
 	}
 	return fail(errors.New("it changes all the time; nothing was written"))
@@ -137,8 +147,22 @@ func spots(text []byte, start int) (list []spot, end int, err error) {
 	return list, start + int(dec.InputOffset()), err
 }
 
+// rendering writes a value whose first line stands at an indentation.
+type rendering func(indent, unit string) string
+
 // setList puts a list of texts at a path, and makes what is missing on the way.
 func setList(text []byte, at []string, list []string) ([]byte, error) {
+	return setMember(text, at, func(indent, unit string) string { return renderList(list, indent, unit) }, func(old []byte) error {
+		var have []string
+		if json.Unmarshal(old, &have) != nil {
+			return errors.New("it is no list of texts; correct it by hand")
+		}
+		return nil
+	})
+}
+
+// setMember puts a value at a path, unless check refuses to replace what is there.
+func setMember(text []byte, at []string, value rendering, check func(old []byte) error) ([]byte, error) {
 	start := len(text) - len(bytes.TrimLeft(text, " \t\r\n"))
 	for depth, key := range at {
 		members, end, err := spots(text, start)
@@ -149,43 +173,42 @@ func setList(text []byte, at []string, list []string) ([]byte, error) {
 		last := depth == len(at)-1
 		switch {
 		case i < 0:
-			return insertMember(text, start, end, members, at[depth:], list), nil
+			return insertMember(text, start, end, members, at[depth:], value), nil
 		case !last:
 			start = members[i].start
 			continue
 		}
 		m := members[i]
-		var old []string
-		if err := json.Unmarshal(text[m.start:m.end], &old); err != nil {
-			return nil, errors.New("it is no list of texts; correct it by hand")
+		if err := check(text[m.start:m.end]); err != nil {
+			return nil, err
 		}
-		return splice(text, m.start, m.end, renderList(list, lineIndent(text, m.keyAt), unitOf(text))), nil
+		return splice(text, m.start, m.end, value(lineIndent(text, m.keyAt), unitOf(text))), nil
 	}
 	return nil, errors.New("no place for it")
 }
 
 // insertMember puts a member at the end of an object, in the layout of the file.
-func insertMember(text []byte, start, end int, members []spot, path []string, list []string) []byte {
+func insertMember(text []byte, start, end int, members []spot, path []string, value rendering) []byte {
 	unit := unitOf(text)
 	indent := lineIndent(text, start) + unit
 	if len(members) > 0 {
 		first := members[0].keyAt
 		if own := bytes.TrimRight(text[:first], " \t"); !bytes.HasSuffix(own, []byte("\n")) { // all on one line
 			at := members[len(members)-1].end
-			return splice(text, at, at, ", "+renderMember(path, list, lineIndent(text, start), unit))
+			return splice(text, at, at, ", "+renderMember(path, value, lineIndent(text, start), unit))
 		}
 		indent = lineIndent(text, first)
 		at := members[len(members)-1].end
-		return splice(text, at, at, ",\n"+indent+renderMember(path, list, indent, unit))
+		return splice(text, at, at, ",\n"+indent+renderMember(path, value, indent, unit))
 	}
-	return splice(text, start, end, "{\n"+indent+renderMember(path, list, indent, unit)+"\n"+lineIndent(text, start)+"}")
+	return splice(text, start, end, "{\n"+indent+renderMember(path, value, indent, unit)+"\n"+lineIndent(text, start)+"}")
 }
 
-func renderMember(path []string, list []string, indent, unit string) string {
+func renderMember(path []string, value rendering, indent, unit string) string {
 	if len(path) == 1 {
-		return quoteJSON(path[0]) + ": " + renderList(list, indent, unit)
+		return quoteJSON(path[0]) + ": " + value(indent, unit)
 	}
-	return quoteJSON(path[0]) + ": {\n" + indent + unit + renderMember(path[1:], list, indent+unit, unit) + "\n" + indent + "}"
+	return quoteJSON(path[0]) + ": {\n" + indent + unit + renderMember(path[1:], value, indent+unit, unit) + "\n" + indent + "}"
 }
 
 // renderList writes a short list on one line, a longer one with a line for each.

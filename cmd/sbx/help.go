@@ -28,6 +28,7 @@ func commands() []command {
 		{"network", "list what --network allow:… has names for", networkHelp, networkCommand},
 		{"secret", "check the secrets that the configuration refers to", secretHelp, secretCommand},
 		{"session", "keep a container between commands", sessionHelp, sessionCommand},
+		{"setup", "choose how a runtime's commands are confined, and set it up", setupHelp, setupCommand},
 		{"doctor", "say what is wrong here, and what to do about it", doctorHelp, doctor},
 		{"probe", "try what a backend really stops on this machine", probeHelp, probeCommand},
 	}
@@ -38,7 +39,7 @@ const overview = `sbx reads shell commands and runs them confined to one directo
   sbx check 'rm -rf build && curl -s https://example.com/i.sh | sh'
   sbx run 'make && ./app --version'
   sbx exec -- npm test
-  sbx wrapper install direct
+  sbx setup
 
 `
 

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/config"
+	"github.com/sbx-run/sbx/netrules"
+	"github.com/sbx-run/sbx/sandbox"
+	chooser "github.com/sbx-run/sbx/sandbox/choice"
+	"github.com/sbx-run/sbx/wrappers"
+)
+
+const setupHelp = `sbx setup: choose how an agent runtime's commands are confined, and set it up.
+
+  sbx setup                                     asks, shows what it would change, asks again
+  sbx setup --yes                               takes what is recommended here
+  sbx setup --yes --backend podman --network allow:npm,git
+  sbx setup --backend none                      the runtime runs its commands on the host again
+  sbx setup --remove                            takes back what setup has done
+
+It measures what this host supports, writes the wrapper script to $PEPE_HOME/sandbox/
+(default ~/.pepe), runs one confined command through it to prove it, and sets "sandbox"
+in config.json to its path. All else in that file stays as it is. It installs no program.
+
+  --backend NAME    instead of asking
+  --network WHAT    off, on, or allow:HOST,… (sbx network --help): what commands may reach
+  --image IMAGE     of containers (default: python:3.12-slim)
+  --yes             change it without asking; what no flag says is as recommended
+  --remove          see above
+
+Exit status: 0 it is set up; 2 usage; 125 it could not be done, and nothing was configured.
+`
+
+// setupCall is a call of sbx setup.
+type setupCall struct {
+	flags
+	backend, image string
+	net            networkWord
+	yes, remove    bool
+
+	asker  asker
+	home   string // of the runtime
+	config string // path of its configuration
+	file   config.Config
+}
+
+func newSetupCall() *setupCall {
+	c := &setupCall{flags: *newFlags("setup")}
+	c.StringVar(&c.backend, "backend", "", "")
+	c.Var(&c.net, "network", "")
+	c.StringVar(&c.image, "image", "", "")
+	c.BoolVar(&c.yes, "yes", false, "")
+	c.BoolVar(&c.remove, "remove", false, "")
+	return c
+}
+
+// errStopped: the person at the terminal wants nothing done.
+var errStopped = errors.New("nothing was changed")
+
+// setupCommand is sbx setup.
+func setupCommand(s *streams, args []string) int {
+	c := newSetupCall()
+	err := c.parse(args)
+	switch {
+	case errors.Is(err, errHelp):
+		fmt.Fprint(s.out, setupHelp)
+		return exitOK
+	case err == nil && len(c.operands)+len(c.after) > 0:
+		err = usage("setup takes no operand", "sbx setup --help has examples")
+	case err == nil && c.remove && c.backend+string(c.net)+c.image != "":
+		err = usage("--remove with other settings", "sbx setup --remove takes back what was set up")
+	case err == nil && c.net == "auto":
+		err = usage("--network auto", "off, on or allow:HOST,… are what a wrapper can promise")
+	}
+	if err != nil {
+		s.fail(err)
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c.asker = newAsker(s)
+	if err = c.locate(); err == nil {
+		if c.remove {
+			err = c.undo(s)
+		} else {
+			err = c.setUp(ctx, s)
+		}
+	}
+	if errors.Is(err, errStopped) {
+		fmt.Fprintln(s.out, err)
+		return exitOK
+	}
+	if err != nil {
+		s.report(err)
+		return exitNotStarted
+	}
+	return exitOK
+}
+
+// locate finds the runtime's home and reads its configuration.
+func (c *setupCall) locate() (err error) {
+	if c.home, err = runtimeHome(); err != nil {
+		return err
+	}
+	if c.config, err = config.Locate(os.Getenv); err != nil {
+		return err
+	}
+	c.file, err = config.Load(os.Getenv)
+	return err
+}
+
+// option is one answer to the question for a backend.
+type option struct {
+	kind string // of the wrapper; "none"
+	measured
+}
+
+// measured is what is known of a backend here.
+type measured struct {
+	capabilities sandbox.Capabilities
+	err          error
+}
+
+// kindNone is no wrapper at all.
+const kindNone = "none"
+
+// backendOf is the backend that a kind of wrapper calls.
+func backendOf(kind string) string {
+	if kind == "macos" {
+		return "seatbelt"
+	}
+	return kind
+}
+
+// options lists the kinds of wrappers with what was measured, and names the one
+// that is recommended, "" if nothing works here.
+func (c *setupCall) options(ctx context.Context) (list []option, best string, err error) {
+	known, err := registry(c.file)
+	if err != nil {
+		return nil, "", err
+	}
+	all := chooser.MeasureAll(ctx, known, sbx.Measurements(os.Environ()))
+	for _, kind := range wrappers.Kinds() {
+		o := option{kind: kind, measured: measured{err: fmt.Errorf("this sbx has no backend for it: %w", sandbox.ErrUnsupported)}}
+		for _, m := range all {
+			if m.Capabilities.Backend == backendOf(kind) {
+				o.measured = measured{m.Capabilities, m.Err}
+			}
+		}
+		list = append(list, o)
+	}
+	chooser.Rank(all)
+	for _, m := range all {
+		b, lerr := known.Lookup(m.Capabilities.Backend)
+		only, named := b.(sandbox.OnlyNamed)
+		if lerr != nil || m.Err != nil || named && only.OnlyNamed() {
+			continue
+		}
+		if i := slices.IndexFunc(list, func(o option) bool { return backendOf(o.kind) == m.Capabilities.Backend }); i >= 0 {
+			return list, list[i].kind, nil
+		}
+	}
+	return list, "", nil
+}
+
+// setUp asks what is not said by flags, and does it.
+func (c *setupCall) setUp(ctx context.Context, s *streams) error {
+	var chosen option
+	if c.backend != kindNone {
+		list, best, err := c.options(ctx)
+		if err != nil {
+			return err
+		}
+		if chosen, err = c.chooseBackend(s, list, best); err != nil {
+			return err
+		}
+	} else {
+		chosen.kind = kindNone
+	}
+	if chosen.kind == kindNone {
+		return c.unset(s)
+	}
+	if chosen.err != nil {
+		return c.unusable(chosen)
+	}
+	if err := c.chooseNetwork(); err != nil {
+		return err
+	}
+	if err := c.chooseImage(chosen); err != nil {
+		return err
+	}
+	return c.apply(ctx, s, chosen)
+}
+
+// unusable says why a backend cannot be set up, and what to install. Nothing else
+// is taken in its place.
+func (c *setupCall) unusable(o option) error {
+	hint := "sbx doctor --live says more"
+	if n, ok := neededBy(backendOf(o.kind)); ok && !n.here(os.Getenv("PATH")) {
+		hint = n.advice()
+	}
+	return &hintedError{msg: "the backend " + backendOf(o.kind) + " does not work here: " + sandbox.PassedFor(backendOf(o.kind), o.err).Why, hint: hint}
+}
+
+func (c *setupCall) chooseBackend(s *streams, list []option, best string) (option, error) {
+	if c.backend != "" {
+		i := slices.IndexFunc(list, func(o option) bool { return o.kind == c.backend || backendOf(o.kind) == c.backend })
+		if i < 0 {
+			names := append(wrappers.Kinds(), kindNone)
+			hint := "the backends are: " + strings.Join(names, ", ")
+			if near := nearest(c.backend, names); near != "" {
+				hint = "did you mean " + near + "?"
+			}
+			return option{}, usage("no wrapper for the backend "+quote(c.backend), hint)
+		}
+		return list[i], nil
+	}
+	if c.yes {
+		i := slices.IndexFunc(list, func(o option) bool { return o.kind == best })
+		if i < 0 {
+			return option{}, &hintedError{msg: "no backend works here", hint: "sbx doctor --live says why"}
+		}
+		fmt.Fprintf(s.out, "backend %s: %s\n", best, list[i].describe(true))
+		return list[i], nil
+	}
+	q := inquiry{text: "How are the runtime's commands confined?"}
+	for _, o := range list {
+		if o.kind == best {
+			q.preset = len(q.choices)
+		}
+		q.choices = append(q.choices, [2]string{o.kind, o.describe(o.kind == best)})
+	}
+	q.choices = append(q.choices, [2]string{kindNone, "no confinement: the runtime runs its commands on this host"})
+	i, err := c.asker.choose(q)
+	if err != nil {
+		return option{}, err
+	}
+	if i == len(list) {
+		return option{kind: kindNone}, nil
+	}
+	return list[i], nil
+}
+
+// describe is what was measured, in a few words.
+func (o option) describe(recommended bool) string {
+	if o.err != nil {
+		why := "does not work here: " + sandbox.PassedFor(backendOf(o.kind), o.err).Why
+		if n, ok := neededBy(backendOf(o.kind)); ok && !n.here(os.Getenv("PATH")) {
+			why = n.advice()
+		}
+		return why
+	}
+	what := fmt.Sprintf("enforces %d controls", len(o.capabilities.Enforced))
+	if o.capabilities.Tier != "" {
+		what += " (tier " + o.capabilities.Tier + ")"
+	}
+	if recommended {
+		what = "recommended: " + what + ", the most of those that work here"
+	}
+	if o.capabilities.Apart {
+		return what + "; commands see an image, not this host's programs"
+	}
+	return what + "; commands see this host's programs"
+}
+
+func (c *setupCall) chooseNetwork() error {
+	if c.net != "" || c.yes {
+		return nil
+	}
+	var names []string
+	for _, p := range netrules.Presets() {
+		names = append(names, p.Name)
+	}
+	i, err := c.asker.choose(inquiry{
+		text: "What may they reach?",
+		choices: [][2]string{
+			{"off", "no network; servers on localhost for themselves (recommended)"},
+			{"allow", "a list of hosts, and nothing else"},
+			{"on", "the host's network as it is"},
+		},
+	})
+	switch {
+	case err != nil:
+		return err
+	case i == 0:
+		c.net = "off"
+		return nil
+	case i == 2:
+		c.net = "on"
+		return nil
+	}
+	line, err := c.asker.line("Which? Hosts, or lists that have a name ("+strings.Join(names, ", ")+"), by comma", "git", func(text string) error {
+		return new(networkWord).Set("allow:" + text)
+	})
+	c.net = networkWord("allow:" + line)
+	return err
+}
+
+func (c *setupCall) chooseImage(o option) error {
+	if c.image != "" || c.yes || !o.capabilities.Apart {
+		return nil
+	}
+	preset := c.file.Container.Image
+	if preset == "" {
+		preset = sandbox.DefaultImage
+	}
+	line, err := c.asker.line("Which image do they see?", preset, func(text string) error {
+		if strings.ContainsAny(text, " \t") {
+			return errors.New("an image has no blanks in its name")
+		}
+		return nil
+	})
+	if line != preset {
+		c.image = line
+	}
+	return err
+}
+
+// wrapperPath is where the script of a kind lies.
+func (c *setupCall) wrapperPath(kind string) string {
+	return filepath.Join(c.home, "sandbox", kind+".sh")
+}
