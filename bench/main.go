@@ -55,6 +55,7 @@ func sections() []section {
 		{name: "output", run: output},
 		{name: "redact", run: redactSpeed},
 		{name: "container", run: container},
+		{name: "ssh", run: overSSH},
 		{name: "container-output", run: containerOutput, slow: true},
 		{name: "network", run: network},
 		{name: "line", run: line},

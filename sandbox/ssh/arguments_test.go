@@ -1,0 +1,101 @@
+//go:build linux || darwin
+
+package ssh
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// The command lines of ssh, as they are on every system.
+func TestArguments(t *testing.T) {
+	o := Options{Host: "ana@build", Options: `-p 22 -J 'gate one' -o "ProxyCommand=nc %h %p" -4 -i"a b"`}
+	master, err := o.masterArguments("/s/50%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(master, "\n") + "\n\n" + strings.Join(o.sessionArguments("/s/50%", "exec '/x/sbx' far"), "\n") + "\n"
+	file := filepath.Join("testdata", "arguments.golden")
+	want, err := os.ReadFile(file)
+	if os.Getenv("SBX_UPDATE") != "" {
+		err = os.WriteFile(file, []byte(got), 0o644)
+		want = []byte(got)
+	}
+	if err != nil || got != string(want) {
+		t.Errorf("%v, have\n%s", err, got)
+	}
+	// Of each setting ssh takes the first: what is fixed comes before the user's.
+	if slices.Index(master, "ForwardAgent=no") > slices.Index(master, "-J") {
+		t.Error("the user's options come first")
+	}
+}
+
+func TestStepsOfAPlan(t *testing.T) {
+	for mode, want := range map[Mode][]string{
+		Shared: {"connect to build by ssh, or use the connection that stands", "start sbx there", "run the command there, confined, in the same directory"},
+		Sync: {
+			"connect to build by ssh, or use the connection that stands", "start sbx there", "carry what has changed in /ws to ~/work/app there, and back",
+			"run the command there, confined", "carry what has changed there back",
+		},
+	} {
+		s := &session{options: Options{Host: "build", Workspace: mode, Dir: "work/app"}, profile: sandbox.Profile{Workspace: "/ws"}}
+		if got := s.steps(); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", mode, got)
+		}
+	}
+}
+
+func TestRefusedOptions(t *testing.T) {
+	for _, line := range []string{
+		"-A", "-X", "-Y", "-K", "-L 1:x:1", "-R 1:x:1", "-D 1", "-w 0", "-t", "-tt", "-M", "-S /x", "-f", "-N", "-n", "-E /x", "-W x:1", "-O exit", "-g", "-y",
+		"-4A", "-p", "host", "--", "-o", "-o ForwardAgent=yes", "-o forwardagent=yes", `-o "ForwardAgent yes"`, "-oStrictHostKeyChecking=no", "-o BatchMode=no",
+		"-o LocalForward=1:x:1", "-o RemoteForward=1", "-o DynamicForward=1", "-o SendEnv=*", "-o SetEnv=A=b", "-o LocalCommand=id", "-o PermitLocalCommand=yes",
+		"-o ControlPath=/x", "-o ControlPersist=yes", "-o RemoteCommand=id", "-o Tunnel=yes", "-o ' ForwardX11=yes'", "-o Include=/x", "'unclosed",
+	} {
+		if got, err := clientOptions(line); err == nil {
+			t.Errorf("%s: %q", line, got)
+		}
+	}
+}
+
+func TestRefusedSettings(t *testing.T) {
+	ctx := context.Background()
+	for name, o := range map[string]Options{
+		"no host":            {},
+		"an option":          {Host: "-oProxyCommand=id"},
+		"two words":          {Host: "a b"},
+		"no such mode":       {Host: "a", Workspace: "rsync"},
+		"a path outside":     {Host: "a", Dir: "../x"},
+		"an absolute path":   {Host: "a", Dir: "/x"},
+		"the home itself":    {Host: "a", Dir: "."},
+		"a path when shared": {Host: "a", Dir: "x", Workspace: Shared},
+		"a relative program": {Host: "a", Program: "sbx"},
+		"a quote":            {Host: "a", Program: "/x'y"},
+		"a relative client":  {Host: "a", Client: "ssh"},
+		"options":            {Host: "a", Options: "-A"},
+	} {
+		if _, err := New(o).Open(ctx, sandbox.Profile{}); !errors.Is(err, sandbox.ErrUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := New(Options{Host: "a"}).Open(ctx, sandbox.Profile{Preview: &sandbox.Preview{}}); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("a preview: %v", err)
+	}
+}
+
+func FuzzParseLook(f *testing.F) {
+	f.Add("motd\nsbx-look\nLinux\nx86_64\n/home/a/.cache/sbx/far/0\nnone\n/usr/bin/sbx\n1\n\n")
+	f.Fuzz(func(t *testing.T, out string) {
+		l, err := parseLook(out)
+		if err == nil && (strings.Contains(l.dir+l.installed, "'") || !filepath.IsAbs(l.dir)) {
+			t.Fatalf("%+v", l)
+		}
+	})
+}
