@@ -57,7 +57,7 @@ const whole = `{
   "sbx": {
     "backend": "direct", "accept_gaps": ["stat-hidden"], "require": ["network-off"],
     "network": "off", "explain_denials": "reads", "timeout": "1m30s",
-    "allow_write": ["/data", "~/out"], "allow_read": ["~"], "hide": ["/srv/keys"], "audit": "/var/log/sbx",
+    "allow_write": ["/data", "~/out"], "allow_read": ["~"], "hide": ["/srv/keys"], "audit": "/var/log/sbx", "redact": true,
     "netwrok": "off", "Network": "on"
   },
   "anything": 1
@@ -68,8 +68,9 @@ func TestParseWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	timeout := 90 * time.Second
+	timeout, no := 90*time.Second, false
 	want := Config{
+		RedactOutput: &no, Redact: true,
 		Audit: "/var/log/sbx",
 		Path:  "/c.json", Found: true, Sandbox: "/opt/wrapper",
 		References: []string{"A1", "B_2", "DEEP", "IN_A_KEY", "MODEL_KEY"},
