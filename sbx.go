@@ -144,6 +144,9 @@ type Request struct {
 	Grace    time.Duration // between TERM and KILL; 0: 2 s
 	Orphaned <-chan struct{}
 	Signals  <-chan os.Signal
+	// Ready, when it is set, is waited for before the command starts: what the
+	// caller gets ready while the command is prepared.
+	Ready <-chan struct{}
 }
 
 // Engine checks and runs commands. It is safe for concurrent use.
@@ -228,6 +231,12 @@ func (e *Engine) Run(ctx context.Context, req Request) (Result, error) {
 	job, err := e.prepareAudited(ctx, req)
 	defer job.close()
 	if err == nil {
+		if req.Ready != nil {
+			select {
+			case <-req.Ready:
+			case <-ctx.Done(): // which the backend says in its own words
+			}
+		}
 		job.result.Result, err = job.run(ctx)
 		job.result.Redacted = job.scrubbers.close()
 		job.lookAfter(err)

@@ -324,7 +324,7 @@ func (c *execCall) remark(s *streams, r sbx.Result) {
 // perform makes the engine and runs or plans the command.
 func (c *execCall) perform(s *streams) (sbx.Result, error) {
 	if !c.dryRun {
-		c.request.Signals = forwarded()
+		c.request.Signals, c.request.Ready = forwarded()
 	}
 	options, err := c.settings()
 	if err != nil {

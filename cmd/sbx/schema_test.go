@@ -223,6 +223,7 @@ func TestAuditLineIsReviewed(t *testing.T) {
 var auditTexts = []string{
 	"backend", "tier", "backend_version", "sbx_version", "network", "network_why", "guard", "audit_error", // of sbx or of its caller
 	"enforced", "required", "gaps.control", "gaps.why", "gaps.fix", "unenforced", // of the backend
+	"choice.asked", "choice.why", "choice.passed_over.backend", "choice.passed_over.why", // names of backends, and why they will not do
 	"workspace", "followed", "violations.path", "identity.name", "identity.home", "identity.why", // where it ran and as whom
 	"tags", "violations.rule", "violations.reason", "violations.instead", // of the tables
 	"programs", "removed_env", // names

@@ -8,8 +8,8 @@ import (
 )
 
 // forwarded is the stream of signals that are passed on to the command.
-func forwarded() <-chan os.Signal {
+func forwarded() (signals <-chan os.Signal, ready <-chan struct{}) {
 	in := make(chan os.Signal, 16)
 	signal.Notify(in, os.Interrupt)
-	return in
+	return in, nil
 }

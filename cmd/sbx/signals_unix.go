@@ -14,11 +14,10 @@ import (
 // the command as well.
 //
 // The runtime changes threads twice for each signal that is asked for, which
-// takes as long as reading and preparing the command: it happens meanwhile. A
-// signal that comes earlier ends sbx, as it would a moment before, and with it
-// what was started.
-func forwarded() <-chan os.Signal {
-	out := make(chan os.Signal, 16)
+// takes as long as reading and preparing the command: it happens meanwhile, and
+// ready is closed then. A signal that comes earlier ends sbx.
+func forwarded() (signals <-chan os.Signal, ready <-chan struct{}) {
+	out, asked := make(chan os.Signal, 16), make(chan struct{})
 	go func() {
 		in := make(chan os.Signal, 16)
 		var heard []os.Signal
@@ -30,13 +29,14 @@ func forwarded() <-chan os.Signal {
 		if len(heard) > 0 { // an empty list would mean all signals
 			signal.Notify(in, heard...)
 		}
+		close(asked)
 		for sig := range in {
 			if !fromTerminal(sig) {
 				out <- sig
 			}
 		}
 	}()
-	return out
+	return out, asked
 }
 
 // fromTerminal reports a signal that the terminal sent, which it did to each
