@@ -204,7 +204,7 @@ var rooms = []room{
 		why: "scripts and their installer; what the scripts call is a program, not a package",
 	},
 	{
-		dir: "hook", rooms: []string{"shell", "classify", "guard", "config"}, light: true,
+		dir: "hook", rooms: []string{"shell", "classify", "guard", "config", "permit"}, light: true,
 		why: "it answers an agent's question about a command; it runs none, so it knows no backend",
 	},
 	{

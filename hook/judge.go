@@ -26,6 +26,10 @@ type Options struct {
 	Workspace string // empty: what the event says, else its directory
 	Cwd       string // empty: what the event says
 
+	// Gate gives the owner's grants and policies for a command that starts there;
+	// nil, or a nil *Gate: there are none. An error puts the command to the user.
+	Gate func(shell.Where) (*Gate, error)
+
 	// Check and Classify replace guard's and classify's reading; nil: theirs.
 	Check    func(*shell.Script) []guard.Violation
 	Classify func(*shell.Script) (classify.Tags, []classify.Finding)
@@ -51,8 +55,13 @@ func (p Protocol) judge(e Event, o Options) Decision {
 		return Decision{Reason: unreadable(why)}
 	}
 	tags, findings := o.classify(script)
-	d := Decision{Verdict: None}
-	switch open := tags &^ o.Allowed; {
+	open := tags &^ o.Allowed
+	d, decided := p.gated(e, o, script, tags, open, findings)
+	if !decided {
+		d = Decision{Verdict: None}
+	}
+	switch {
+	case decided:
 	case script.Err != nil:
 		d = p.ask(e, o, unparsed(script), "")
 	case open != 0:

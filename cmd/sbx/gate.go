@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/sbx-run/sbx"
 	"github.com/sbx-run/sbx/approvals"
 	"github.com/sbx-run/sbx/config"
+	"github.com/sbx-run/sbx/hook"
 	"github.com/sbx-run/sbx/permit"
 	"github.com/sbx-run/sbx/shell"
 )
@@ -149,4 +151,28 @@ func (c *execCall) claimed(engine *sbx.Engine) error {
 		return err
 	}
 	return c.claim()
+}
+
+// gate gives a hook the grants and policies of the configuration; nil when there
+// are none.
+func (c *hookCall) gate(w shell.Where) (*hook.Gate, error) {
+	file, err := config.Load(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	who := permit.Caller{Agent: cmp.Or(c.agent, os.Getenv(agentVar)), Project: os.Getenv(projectVar)}
+	g := &hook.Gate{Grants: file.Grants, Caller: who, Tainted: os.Getenv(taintedVar) == "1"}
+	if who.Agent != "" {
+		agent := file.Agents[who.Agent]
+		g.Grants, g.Tainted = agent.AutoApprove, g.Tainted && !agent.TrustUntrusted
+	}
+	workspace := cmp.Or(w.Workspace, w.Cwd)
+	if lies(file.Path, workspace) { // the agent may have written them
+		g.Grants = nil
+	}
+	if len(g.Grants)+len(file.Policies) == 0 {
+		return nil, nil
+	}
+	g.Policies, err = policiesOf(file, workspace)
+	return g, err
 }

@@ -32,6 +32,11 @@ the reason for the model. Other effects (sbx check names them) are put to you,
 unless they are allowed beforehand. Otherwise the agent goes on as it would.
 Anything that goes wrong is a refusal.
 
+Grants and policies of the configuration count, too (sbx grants --help, sbx
+policy --help): what a grant covers needs no question, what a policy refuses is
+denied.
+
+  --agent NAME      whose grants (default: $SBX_AGENT, else of calls that name none)
   --allow TAGS      kinds of effect that need no question, separated by commas
                     (default: none)
   --auto-allow      spare the agent's own question where sbx has none
@@ -59,6 +64,7 @@ type hookCall struct {
 	unasked            choice
 	dialect            optionalDialect
 	where              shell.Where
+	agent              string
 
 	project, yes, dryRun bool
 }
@@ -73,6 +79,7 @@ func parseHook(args []string) (*hookCall, error) {
 	c.StringVar(&c.where.Cwd, "cwd", "", "")
 	c.StringVar(&c.where.Home, "home", "", "")
 	c.StringVar(&c.where.Workspace, "workspace", "", "")
+	c.StringVar(&c.agent, "agent", "", "")
 	c.BoolVar(&c.project, "project", false, "")
 	c.BoolVar(&c.yes, "yes", false, "")
 	c.BoolVar(&c.dryRun, "dry-run", false, "")
@@ -165,8 +172,8 @@ func (c *hookCall) options(p hook.Protocol) (hook.Options, error) {
 	o := hook.Options{
 		Allowed: classify.Tags(c.allow), AutoAllow: c.autoAllow,
 		Shell: os.Getenv("SHELL"), Dialect: c.dialect.value,
-		Check: checkAllowing,
-		Cwd:   c.where.Cwd, Home: c.where.Home, Workspace: c.where.Workspace,
+		Check: checkAllowing, Gate: c.gate,
+		Cwd: c.where.Cwd, Home: c.where.Home, Workspace: c.where.Workspace,
 	}
 	if c.unasked.value == "pass" {
 		o.Unasked = hook.None
@@ -277,6 +284,9 @@ func (c *hookCall) passedOn() []string {
 	var out []string
 	if c.allow != 0 {
 		out = append(out, "--allow", c.allow.String())
+	}
+	if c.agent != "" {
+		out = append(out, "--agent", c.agent)
 	}
 	if c.autoAllow {
 		out = append(out, "--auto-allow")
