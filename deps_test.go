@@ -177,7 +177,7 @@ var rooms = []room{
 	},
 	{
 		dir: "sandbox/containerd", rooms: []string{"sandbox", "sandbox/container"},
-		modules: []string{sysModule, "github.com/containerd", "github.com/opencontainers", "github.com/distribution/reference"},
+		modules: []string{sysModule, "github.com/containerd", "github.com/opencontainers", "github.com/distribution/reference", "github.com/sirupsen/logrus"},
 		why:     "a backend knows the contract, not the engine of sbx, and no other backend",
 	},
 	{dir: "cmd/sbx-backend-containerd", rooms: []string{"sandbox/containerd", "sandbox/helper"}, why: "the heavy backend behind the protocol, and nothing else"},

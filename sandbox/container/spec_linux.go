@@ -173,6 +173,10 @@ func userOf(p sandbox.Profile) User {
 	return u
 }
 
+// minMemory is the least that Docker accepts. Others accept less, and then no
+// process starts.
+const minMemory = 6 << 20
+
 // checkProfile refuses what no container can be made for.
 func checkProfile(engine string, p sandbox.Profile) error {
 	if p.Tier+p.MinTier != "" {
@@ -185,6 +189,9 @@ func checkProfile(engine string, p sandbox.Profile) error {
 	}
 	if p.Container.CPUs < 0 || p.Container.CPUs > 1<<16 {
 		return Unavailable(engine, "", errors.New("the number of processors must be positive"))
+	}
+	if n := p.Limits.MemoryBytes; n > 0 && n < minMemory {
+		return Unavailable(engine, "", fmt.Errorf("a container needs at least %d MiB of memory, and is to have %d bytes", minMemory>>20, n))
 	}
 	if image := Image(p); !isImage(image) {
 		return Unavailable(engine, "", fmt.Errorf("%q is not the name of an image", image))

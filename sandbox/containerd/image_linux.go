@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"strings"
 	"time"
@@ -13,8 +14,10 @@ import (
 	"github.com/containerd/containerd/v2/core/remotes"
 	"github.com/containerd/containerd/v2/core/remotes/docker"
 	"github.com/containerd/errdefs"
+	"github.com/containerd/log"
 	dockerref "github.com/distribution/reference"
 	"github.com/opencontainers/image-spec/identity"
+	"github.com/sirupsen/logrus"
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/container"
@@ -102,6 +105,14 @@ func (e *engine) pull(ctx context.Context, full, name string) (client.Image, err
 		return nil, absent(errors.New(strings.ReplaceAll(err.Error(), "\n", " ")))
 	}
 	return found, nil
+}
+
+// quiet keeps what containerd's client logs off standard error, which is the
+// command's. Its errors say the same.
+func quiet(ctx context.Context) context.Context {
+	logger := logrus.New()
+	logger.SetOutput(io.Discard)
+	return log.WithLogger(ctx, logrus.NewEntry(logger))
 }
 
 // watchPace is the time between two looks at what has come.

@@ -38,6 +38,7 @@ func (e *engine) Describe(s container.Spec) (string, error) {
 // containerd's garbage collection needs no lease to leave the root alone, and a
 // killed maker leaves nothing that is not labelled.
 func (e *engine) Create(ctx context.Context, s container.Spec) (string, []sandbox.Gap, error) {
+	ctx = quiet(ctx)
 	image, err := e.image(ctx, container.Image(s.Profile))
 	if err != nil {
 		return "", nil, err
@@ -225,7 +226,7 @@ func (e *engine) abandoned(ctx context.Context, c containers.Container) bool {
 
 // Architecture of an image is known before a container is made.
 func (e *engine) Architecture(ctx context.Context, name string) string {
-	found, err := e.image(ctx, name)
+	found, err := e.image(quiet(ctx), name)
 	if err != nil {
 		return ""
 	}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -52,9 +52,13 @@ func (b *Backend) connect(ctx context.Context, c sandbox.Container) (*engine, er
 	if err := b.checkLocal(at, c); err != nil {
 		return nil, err
 	}
+	if b.engine == Podman && at.host != "" && c.Runtime != "" {
+		return nil, b.unavailable("", fmt.Errorf("the service at %s (%s) has an OCI runtime of its own choice, and takes no other by name: "+
+			"start it as `podman --runtime %s system service`, or let sbx start one", at.host, at.from, c.Runtime))
+	}
 	e := &engine{backend: b, at: at, nature: b.nature(at), noPull: c.NoPull}
 	if at.host == "" {
-		if e.service, err = b.startService(ctx); err != nil {
+		if e.service, err = b.startService(ctx, c.Runtime); err != nil {
 			return nil, err
 		}
 		e.at.host = "unix://" + e.service.socket
@@ -130,7 +134,7 @@ type service struct {
 }
 
 // startService starts `podman system service` on a private socket.
-func (b *Backend) startService(ctx context.Context) (*service, error) {
+func (b *Backend) startService(ctx context.Context, runtime string) (*service, error) {
 	program, err := container.Trusted("podman", b.options.Getenv("PATH"))
 	if err != nil {
 		return nil, b.unavailable("", err)
@@ -142,15 +146,19 @@ func (b *Backend) startService(ctx context.Context) (*service, error) {
 	s := &service{dir: dir, socket: filepath.Join(dir, "socket")}
 	// No time limit of its own: it gets SIGTERM from us, and from the kernel when
 	// we are gone. That is, when the thread is that started it.
-	s.command = exec.Command(program, "system", "service", "--time=0", "unix://"+s.socket)
+	args := []string{"system", "service", "--time=0", "unix://" + s.socket}
+	if runtime != "" { // what a request says about it, Podman does not hear
+		args = append([]string{"--runtime=" + runtime}, args...)
+	}
+	s.command = exec.Command(program, args...)
 	s.command.Stderr = &s.said
 	// Set but empty, it makes podman look for another machine.
 	s.command.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "CONTAINER_HOST=") })
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
+		goruntime.LockOSThread()
+		defer goruntime.UnlockOSThread()
 		err := s.command.Start()
 		started <- err
 		if err == nil {
