@@ -67,13 +67,33 @@ func acceptedGaps(names []string, flags gapNames, backend string) ([]sandbox.Con
 	return sandbox.Controls(), nil
 }
 
-// trueClaims lists what a wrapper may claim: the controls whose rows were held,
-// each that could be tried.
+// trueClaims lists what a wrapper may claim: the controls of which something was
+// held, and nothing is open that is not another one's doing.
 func trueClaims(r probes.Report) string {
+	open := map[sandbox.Control]bool{}
+	var shared []probes.Outcome
+	held := map[sandbox.Control]bool{}
+	for _, o := range r.Outcomes {
+		switch {
+		case len(o.Controls) == 0:
+		case o.Status == probes.Held:
+			held[o.Controls[0]] = true
+		case o.Status != probes.GapNamed && o.Status != probes.NotHeld:
+		case len(o.Controls) == 1:
+			open[o.Controls[0]] = true
+		default:
+			shared = append(shared, o)
+		}
+	}
+	for _, o := range shared {
+		if !slices.ContainsFunc(o.Controls, func(c sandbox.Control) bool { return open[c] }) {
+			open[o.Controls[0]] = true
+		}
+	}
 	var list []string
-	for _, l := range r.Lines() {
-		if l.Control != "" && l.Observed == probes.Held && wrapped.Claimable(l.Control) {
-			list = append(list, strconv.Quote(string(l.Control)))
+	for _, c := range sandbox.Controls() {
+		if held[c] && !open[c] && wrapped.Claimable(c) {
+			list = append(list, strconv.Quote(string(c)))
 		}
 	}
 	return strings.Join(list, ", ")

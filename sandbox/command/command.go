@@ -156,7 +156,11 @@ func (b *Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, e
 	if err != nil {
 		return nil, err
 	}
-	return &session{b, p, gaps, b.held(p)}, nil
+	place, err := os.Lstat(p.Workspace)
+	if err != nil {
+		return refuse("%v", err)
+	}
+	return &session{b, place, p, gaps, b.held(p)}, nil
 }
 
 // held lists what is promised under a profile: the claims, and what sbx does

@@ -248,6 +248,28 @@ func TestChangedSince(t *testing.T) {
 	}
 }
 
+// What a link in the workspace's place leads to must not become writable.
+func TestReplacedWorkspace(t *testing.T) {
+	b, p := New(wrapper(t, passes), Options{}), profile(t)
+	p.Workspace += "/ws"
+	check(t, os.Mkdir(p.Workspace, 0o755))
+	s, err := b.Open(context.Background(), p)
+	check(t, err)
+	c := sandbox.Command{Argv: []string{"touch", "made"}, Env: []string{"PATH=" + os.Getenv("PATH")}}
+	if r, err := s.Run(context.Background(), c); err != nil || r.ExitCode != 0 {
+		t.Fatalf("control: %+v, %v", r, err)
+	}
+	outside := t.TempDir()
+	check(t, os.Rename(p.Workspace, p.Workspace+".moved"))
+	check(t, os.Symlink(outside, p.Workspace))
+	if r, err := s.Run(context.Background(), c); !errors.Is(err, sandbox.ErrStart) || r.Ending != sandbox.NotStarted {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := os.Stat(outside + "/made"); err == nil {
+		t.Error("it ran outside")
+	}
+}
+
 // A wrapper without its interpreter is an error of the backend's, not a status
 // of the command.
 func TestBroken(t *testing.T) {

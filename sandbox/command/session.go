@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 
 type session struct {
 	backend *Backend
+	place   os.FileInfo // the workspace as it was opened
 	profile sandbox.Profile
 	gaps    []sandbox.Gap
 	held    []sandbox.Control
@@ -58,6 +60,10 @@ func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 		return sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125, Backend: s.backend.Name()}, err
 	}
 	p := s.profile
+	// A link in its place would be followed by the wrapper.
+	if now, err := os.Lstat(p.Workspace); err != nil || !os.SameFile(now, s.place) {
+		return s.notStarted("the workspace "+p.Workspace+" has been replaced", sandbox.ErrStart)
+	}
 	// Limits are measured from outside whether they are claimed or not: that finds
 	// processes of this host alone.
 	job := proc.Job{Dir: p.Workspace, Supervisor: p.Supervisor, Limits: p.Limits}

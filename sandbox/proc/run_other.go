@@ -3,8 +3,8 @@
 package proc
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"time"
@@ -12,10 +12,10 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 )
 
-// run ends the command at the time limit with a kill of that one process:
-// process trees are ended on Linux only.
+// run starts the command as a child and ends, with it, what can be found of its
+// tree: see tree. A process that leaves that goes on, on these systems.
 func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
-	if j.Prepare != nil || j.Identity != nil {
+	if j.Prepare != nil || j.Spawn != nil {
 		return notStarted(), startError(j, sandbox.ErrUnsupported)
 	}
 	std, err := openStreams(j.Command, j.Limits)
@@ -26,6 +26,11 @@ func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
 		Path: path, Args: j.Command.Argv, Env: append([]string{}, j.Command.Env...), Dir: j.Dir,
 		Stdin: std.child[0], Stdout: std.child[1], Stderr: std.child[2],
 	}
+	t, err := treeOf(&cmd, j)
+	if err != nil {
+		_ = std.close()
+		return notStarted(), startError(j, err)
+	}
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		_ = std.close()
@@ -35,57 +40,55 @@ func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
 		return notStarted(), startError(j, err)
 	}
 	std.started()
-	result := sandbox.Result{Ending: supervise(ctx, j.Command, &cmd, std.over), Wall: time.Since(began)}
+	ending := supervise(ctx, j.Command, t, std.over)
+	t.signal(os.Kill) // what the command left behind
 	state := cmd.ProcessState
-	result.ExitCode, result.User, result.System = state.ExitCode(), state.UserTime(), state.SystemTime()
-	if result.ExitCode < 0 { // a signal
-		result.ExitCode = 128 + 9
-	}
+	result := sandbox.Result{Ending: ending, Wall: time.Since(began), User: state.UserTime(), System: state.SystemTime()}
+	record(&result, state)
 	bytes, err := std.finish()
 	result.BytesOut, result.BytesCut = bytes, std.cut()
 	judgeLimits(&result, j.Limits, std.flooded(), false)
 	return result, err
 }
 
-func supervise(ctx context.Context, c sandbox.Command, cmd *exec.Cmd, flooded <-chan sandbox.Ending) sandbox.Ending {
+// supervise waits for the command to end and enforces what ends it earlier. The
+// ending is empty when the command ended by itself.
+func supervise(ctx context.Context, c sandbox.Command, t *tree, flooded <-chan sandbox.Ending) (ending sandbox.Ending) {
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	var timeout <-chan time.Time
+	go func() { ended <- t.cmd.Wait() }()
+	var timeout, kill <-chan time.Time
 	if c.Timeout > 0 {
-		timeout = time.After(c.Timeout)
+		timer := time.NewTimer(c.Timeout)
+		defer timer.Stop()
+		timeout = timer.C
 	}
-	ending := sandbox.Exited
 	gone, orphaned := ctx.Done(), c.Orphaned
 	for {
 		select {
-		case err := <-ended:
-			var exit *exec.ExitError
-			if ending == sandbox.Exited && errors.As(err, &exit) && exit.ExitCode() < 0 {
-				ending = sandbox.Signaled
-			}
+		case <-ended:
 			return ending
 		case <-timeout:
-			ending = sandbox.TimedOut
-			_ = cmd.Process.Kill()
-		case ending = <-flooded:
+			timeout, ending = nil, sandbox.TimedOut
+			t.terminate()
+			kill = time.After(cmp.Or(c.Grace, DefaultGrace))
+		case <-kill:
+			t.signal(os.Kill)
+			kill = time.After(10 * time.Millisecond) // what was started meanwhile
+		case over := <-flooded:
 			flooded = nil
-			_ = cmd.Process.Kill()
+			ending, timeout, kill = cmp.Or(ending, over), nil, time.After(0)
 		case <-gone:
-			gone, ending = nil, sandbox.Abandoned
-			_ = cmd.Process.Kill()
+			gone, orphaned, timeout = nil, nil, nil
+			ending, kill = sandbox.Abandoned, time.After(0)
 		case <-orphaned:
-			orphaned, ending = nil, sandbox.Abandoned
-			_ = cmd.Process.Kill()
+			gone, orphaned, timeout = nil, nil, nil
+			ending, kill = sandbox.Abandoned, time.After(0)
 		case sig, ok := <-c.Signals:
 			if !ok {
 				c.Signals = nil
 			} else {
-				_ = cmd.Process.Signal(sig)
+				t.signal(sig)
 			}
 		}
 	}
 }
-
-// TerminalSends says whether the terminal delivered a signal to the command as
-// well.
-func TerminalSends(sig os.Signal) bool { return sig == os.Interrupt }

@@ -47,4 +47,5 @@ fi
 [ "$net" = none ] || set -- --share-net "$@"
 run bwrap --unshare-all --die-with-parent --new-session --cap-drop ALL \
 	--ro-bind / / --dev /dev --proc /proc --ro-bind /proc/sys /proc/sys \
+	--ro-bind-try /dev/null /proc/timer_list \
 	--tmpfs /run --tmpfs /var/tmp --setenv TMPDIR /tmp "$@"

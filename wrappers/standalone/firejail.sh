@@ -59,4 +59,4 @@ esac
 [ "$(id -u)" = 0 ] || set -- --noroot "$@"
 run firejail --quiet --noprofile --caps.drop=all --nonewprivs --seccomp \
 	--private-dev --blacklist=/var/tmp --disable-mnt --ipc-namespace \
-	--read-only=/ --read-write="$ws" --env=TMPDIR=/tmp "$@"
+	--allow-debuggers --read-only=/ --read-write=/dev/shm --read-write="$ws" --env=TMPDIR=/tmp "$@"
