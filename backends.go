@@ -6,6 +6,7 @@ import (
 	"github.com/sbx-run/sbx/sandbox/direct"
 	"github.com/sbx-run/sbx/sandbox/helper"
 	"github.com/sbx-run/sbx/sandbox/none"
+	"github.com/sbx-run/sbx/sandbox/seatbelt"
 	"github.com/sbx-run/sbx/sandbox/ssh"
 )
 
@@ -17,6 +18,7 @@ import (
 func Backends() *sandbox.Registry {
 	r := sandbox.NewRegistry()
 	r.Add(direct.New())
+	r.Add(seatbelt.New(seatbelt.Options{}))
 	r.Add(bwrap.New())
 	r.Add(helper.New("docker"))
 	r.Add(helper.New("podman"))

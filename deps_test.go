@@ -86,6 +86,10 @@ var rooms = []room{
 		why: "it ranks and chooses by what backends measured; it knows them by the contract alone",
 	},
 	{
+		dir: "sandbox/seatbelt", rooms: []string{"sandbox", "sandbox/credentials", "sandbox/egress", "sandbox/proc"}, light: true,
+		why: "a backend knows the contract, not the engine, and no other backend",
+	},
+	{
 		dir: "sandbox/command", rooms: []string{"sandbox", "sandbox/proc"}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
@@ -209,7 +213,7 @@ var rooms = []room{
 	},
 	{
 		dir:   ".",
-		rooms: []string{"shell", "classify", "guard", "secretsenv", "redact", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/bwrap", "sandbox/direct", "sandbox/helper", "sandbox/protect", "sandbox/credentials", "sandbox/ssh", "changes"},
+		rooms: []string{"shell", "classify", "guard", "secretsenv", "redact", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/seatbelt", "sandbox/bwrap", "sandbox/direct", "sandbox/helper", "sandbox/protect", "sandbox/credentials", "sandbox/ssh", "changes"},
 		light: true,
 		why:   "the engine is the flow over the light rooms; system calls and heavy libraries stay behind Backend",
 	},

@@ -176,7 +176,8 @@ func (r *runner) oddName(name string, at place) (observation, []sandbox.Gap) {
 	names, _ := filepath.Glob(around + "/*")
 	_, err := os.Stat(ws + "/in")
 	o := observation{ran: true, open: err == nil && len(names) == 1, detail: d.describe()}
-	if d.none && len(names) == 1 {
+	// A wrapper script says by the status 125 alone that it has run nothing.
+	if (d.none || d.code == 125 && err != nil) && len(names) == 1 {
 		o.open, o.detail = true, "refused: "+d.err
 	}
 	return o, d.plan.Gaps

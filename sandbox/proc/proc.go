@@ -92,7 +92,7 @@ func Run(ctx context.Context, j Job) (sandbox.Result, error) {
 	}
 	path, err := Lookup(j.Command.Argv[0], j.Command.Env, j.Dir)
 	if err != nil {
-		return missing(err), nil
+		return Missing(err), nil
 	}
 	return run(ctx, j, path)
 }
@@ -107,9 +107,9 @@ func startError(j Job, err error) error {
 	return fmt.Errorf("start %q: %w: %w", name, err, sandbox.ErrStart)
 }
 
-// missing is the result of a program that is not there or not executable.
+// Missing is the result of a program that is not there or not executable.
 // Shells use the same exit codes.
-func missing(err error) sandbox.Result {
+func Missing(err error) sandbox.Result {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return sandbox.Result{Ending: sandbox.NotFound, ExitCode: 127}
 	}

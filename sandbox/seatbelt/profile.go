@@ -1,6 +1,7 @@
 package seatbelt
 
 import (
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -18,10 +19,10 @@ const version = "(version 1)\n"
 
 // text is the profile in the language of sandbox-exec. It follows from its
 // arguments alone.
-func text(p sandbox.Profile, resolve real) string {
+func text(p sandbox.Profile, resolve real, proxied bool) string {
 	var b strings.Builder
 	b.WriteString(version)
-	for _, r := range rules(p, resolve) {
+	for _, r := range rules(p, resolve, proxied) {
 		if r.why != "" {
 			b.WriteString("; " + r.why + "\n")
 		}
@@ -32,9 +33,9 @@ func text(p sandbox.Profile, resolve real) string {
 
 // rules lists the rules. The last one that matches counts: first what every
 // command may, then what this one may, then what none may.
-func rules(p sandbox.Profile, resolve real) []rule {
+func rules(p sandbox.Profile, resolve real, proxied bool) []rule {
 	list := slices.Clone(base())
-	list = append(list, network(p, resolve)...)
+	list = append(list, network(p, resolve, proxied)...)
 	list = append(list, writes(p, resolve)...)
 	list = append(list, secrets(p, resolve)...)
 	return append(list, protected(p, resolve)...)
@@ -77,8 +78,11 @@ func base() []rule {
 	}
 }
 
+// proxyPort is that of sandbox.ProxyAddress.
+func proxyPort() uint16 { return netip.MustParseAddrPort(sandbox.ProxyAddress).Port() }
+
 // network is off unless something is allowed.
-func network(p sandbox.Profile, resolve real) []rule {
+func network(p sandbox.Profile, resolve real, proxied bool) []rule {
 	var list []rule
 	if p.UnixAllow {
 		var binds, connects []filter
@@ -91,16 +95,19 @@ func network(p sandbox.Profile, resolve real) []rule {
 			allow("", ops("network-bind", "network-inbound"), binds...),
 			allow("", ops("network-outbound"), connects...))
 	}
-	if p.Network != sandbox.NetworkHost {
+	switch {
+	case p.Network == sandbox.NetworkNone:
 		return list
+	case p.Network == sandbox.NetworkRules && proxied:
+		return append(list, allow("the proxy, and nothing beside it", ops("network-outbound"), local(proxyPort())))
 	}
 	var lookups []filter
 	for _, s := range netServices {
 		lookups = append(lookups, named("global-name", s.name))
 	}
 	return append(list,
-		allow("the network, but no socket of this machine's services", ops("network-outbound"), word("(remote ip)"), literal("/private/var/run/mDNSResponder")),
-		allow("", ops("network-bind", "network-inbound"), word("(local ip)")),
+		allow("the network, but no socket of this machine's services", ops("network-outbound"), word(`(remote ip "*:*")`), literal("/private/var/run/mDNSResponder")),
+		allow("", ops("network-bind", "network-inbound"), word(`(local ip "*:*")`)),
 		allow("routes and interfaces", ops("system-socket")),
 		allow("names and certificates", ops("mach-lookup"), lookups...))
 }

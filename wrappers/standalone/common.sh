@@ -18,15 +18,15 @@ ws=$(cd -P -- "$PEPE_SANDBOX_CWD" 2>/dev/null && pwd -P && echo .) ||
 ws=${ws%"$nl."}
 home=$(cd -P -- "${HOME:-/nonexistent}" 2>/dev/null && pwd -P) || home=/nonexistent
 case $ws in
+/home/*/* | /Users/*/*) ;; # deeper than a home directory
 / | /tmp | /var/tmp | /home | /home/* | /root | /Users | /Users/* | /private | /private/tmp | /var | /mnt | /media | /opt | /srv | /Volumes)
-	case ${ws#/*/} in
-	*/*) ;; # deeper than a home directory
-	*) refuse "the workspace $ws is a home directory or one of the system's; name a directory below it" ;;
-	esac
+	refuse "the workspace $ws is a home directory or one of the system's; name a directory below it"
 	;;
 /bin | /bin/* | /boot | /boot/* | /dev | /etc | /etc/* | /lib | /lib/* | /lib64 | /lib64/* | /proc | /proc/* | /run | /run/* | /sbin | /sbin/* | /sys | /sys/* | /usr | /usr/* | /var/lib | /var/run/* | /System | /System/* | /Library | /Library/* | /Applications | /Applications/* | /private/etc | /private/etc/*)
 	refuse "the workspace $ws is a directory of the system; name another one"
 	;;
+esac
+case $ws in
 "$home"/.ssh | "$home"/.ssh/* | "$home"/.gnupg | "$home"/.gnupg/* | "$home"/.aws | "$home"/.aws/* | "$home"/.config | "$home"/.config/* | "$home"/.docker | "$home"/.kube | "$home"/.pepe | "$home"/.local | "$home"/.local/bin | "$home"/Library)
 	refuse "the workspace $ws holds what programs outside trust or keep secret; name another one"
 	;;
@@ -63,12 +63,31 @@ tmp=${PEPE_SANDBOX_TMP:-}
 # clean_up ends what goes on without its client; a script may replace it.
 clean_up() { :; }
 
-# finish ends everything early.
+# below prints the processes that the child has started, and theirs.
+below() {
+	{ ps -A -o pid= -o ppid= 2>/dev/null || ps -o pid= -o ppid=; } | awk -v top="$child" '
+		{ parent[$1] = $2 }
+		END {
+			for (p in parent) {
+				for (q = parent[p]; q in parent && q != top; q = parent[q]);
+				if (q == top) print p
+			}
+		}'
+}
+
+# finish ends everything early: what is below first, since who starts it may end
+# without ending that. A stopped program starts no more.
 finish() {
 	trap '' TERM INT HUP
-	kill -TERM "$child" 2>/dev/null
-	clean_up
+	kill -STOP "$child" 2>/dev/null
+	for try in 1 2 3 4 5; do
+		left=$(below)
+		[ -n "$left" ] || break
+		# shellcheck disable=SC2086 # numbers
+		kill -KILL $left 2>/dev/null
+	done
 	kill -KILL "$child" 2>/dev/null
+	clean_up
 	stop_watching
 	exit "$1"
 }

@@ -35,6 +35,16 @@ elif [ -z "$user" ]; then
 	user=$(ls -ldn -- "$ws" | awk 'NR == 1 { print $3 ":" $4 }')
 fi
 
+# Podman needs a program for --init that is not always there, and which answers 1
+# where a shell answers 126 and 127.
+init=
+if [ "$engine" = podman ]; then
+	for path in /usr/libexec/podman/catatonit /usr/lib/podman/catatonit /usr/bin/catatonit; do
+		[ ! -x $path ] || init=$path
+	done
+fi
+# shellcheck disable=SC2016 # for that shell
+[ -z "$init" ] || set -- sh -c 'exec "$@"' sh "$@"
 set -- "$image" "$@"
 # shellcheck disable=SC2013 # these are words
 for name in $(awk 'BEGIN { for (n in ENVIRON) if (n ~ /^[A-Za-z_][A-Za-z0-9_]*$/) print n }' </dev/null); do
@@ -46,13 +56,7 @@ for name in $(awk 'BEGIN { for (n in ENVIRON) if (n ~ /^[A-Za-z_][A-Za-z0-9_]*$/
 done
 if [ "$engine" = podman ]; then
 	[ "$(id -u)" = 0 ] || set -- --userns keep-id "$@"
-	# It needs a program of its own for this, which is not always there.
-	for init in /usr/libexec/podman/catatonit /usr/lib/podman/catatonit /usr/bin/catatonit; do
-		[ ! -x $init ] || {
-			set -- --init "$@"
-			break
-		}
-	done
+	[ -z "$init" ] || set -- --init "$@"
 else
 	set -- --init "$@"
 fi
