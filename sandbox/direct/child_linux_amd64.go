@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -69,7 +70,7 @@ func (s *session) describe(c sandbox.Command) []string {
 
 // childPlan is the table up to what executes the command.
 func (s *session) childPlan(ruleset int, files [3]uintptr, c sandbox.Command, h *bound.Hold, x *explainer) *spawn.Plan {
-	p := spawn.NewPlan()
+	p := spawn.NewPlanFor(80)
 	s.bounds.Enter(p, h)
 	if !s.profile.Supervisor {
 		p.Call("enter new process group", unix.SYS_SETPGID, []uintptr{0, 0})
@@ -107,11 +108,15 @@ func dropsBounding() bool {
 
 // planDropBounding needs a capability itself; without it there is nothing to
 // drop for, see dropBounding.
-func planDropBounding(p *spawn.Plan) {
+func planDropBounding(p *spawn.Plan) { p.Include(boundingDrops()) }
+
+var boundingDrops = sync.OnceValue(func() *spawn.Plan {
+	p := spawn.NewPlanFor(unix.CAP_LAST_CAP + 1)
 	for c := range uintptr(unix.CAP_LAST_CAP + 1) {
 		p.Call("drop the bounding set of capabilities", unix.SYS_PRCTL, []uintptr{unix.PR_CAPBSET_DROP, c}, spawn.IgnoreError)
 	}
-}
+	return p
+})
 
 // planIdentity changes the credentials.
 func planIdentity(p *spawn.Plan, i *sandbox.Identity) { p.Become(i.UID, i.GID, i.Groups) }

@@ -257,7 +257,7 @@ const cloneFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWPID
 
 // plan is the table up to what executes pid 1.
 func (s *full) plan(run start, spots []layout.Spot, links []layout.Link) *spawn.Plan {
-	p, pipes := spawn.NewPlan(), run.pipes
+	p, pipes := spawn.NewPlanFor(256), run.pipes
 	s.bounds.Enter(p, run.hold)
 	if !s.profile.Supervisor {
 		p.Call("enter new process group", unix.SYS_SETPGID, []uintptr{0, 0})

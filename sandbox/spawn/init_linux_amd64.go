@@ -170,10 +170,19 @@ func (p *Plan) ExecInit(i *Init, pipes *Pipes, path string, argv, env []string) 
 
 // vector keeps a NULL-terminated array of strings.
 func (p *Plan) vector(list []string) uintptr {
-	v := make([]uintptr, len(list)+1)
-	for i, s := range list {
-		v[i] = p.Str(s)
+	size := 1 // an empty list has an address, too
+	for _, s := range list {
+		size += len(s) + 1
 	}
-	p.keep = append(p.keep, v)
+	v, texts := make([]uintptr, len(list)+1), make([]byte, size)
+	at := 0
+	for i, s := range list {
+		if strings.IndexByte(s, 0) >= 0 {
+			p.fail(fmt.Errorf("plan %q: %w", s, unix.EINVAL))
+		}
+		v[i] = uintptr(unsafe.Pointer(&texts[at]))
+		at += copy(texts[at:], s) + 1
+	}
+	p.keep = append(p.keep, v, texts)
 	return uintptr(unsafe.Pointer(&v[0]))
 }

@@ -55,8 +55,20 @@ type Plan struct {
 const maxSteps = 1 << 16
 
 // NewPlan returns an empty plan.
-func NewPlan() *Plan {
-	return &Plan{steps: make([]step, 0, 192), names: make([]string, 0, 192), keep: make([]any, 0, 256)}
+func NewPlan() *Plan { return NewPlanFor(24) }
+
+// NewPlanFor returns an empty plan with room for so many steps: a plan that grows
+// is copied.
+func NewPlanFor(steps int) *Plan {
+	return &Plan{steps: make([]step, 0, steps), names: make([]string, 0, steps), keep: make([]any, 0, steps)}
+}
+
+// Include appends the steps of another plan, which must not change after it.
+func (p *Plan) Include(other *Plan) {
+	if other.err != nil {
+		p.fail(other.err)
+	}
+	p.steps, p.names, p.keep = append(p.steps, other.steps...), append(p.names, other.names...), append(p.keep, other)
 }
 
 // Ref names the result of a step, or another word that is known only when the

@@ -3,6 +3,7 @@
 package spawn
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"syscall"
@@ -23,6 +24,9 @@ func (p *Plan) DieWithParent() {
 // ParentLives fails when the parent has died before DieWithParent could hold. It
 // goes by the lifeline: in a new pid namespace the parent has no number.
 func (p *Plan) ParentLives(pipes *Pipes) {
+	if pipes.Lifeline < 0 {
+		p.fail(errors.New("plan: there is no lifeline"))
+	}
 	for _, fd := range pipes.ParentEnds() {
 		p.Call("close the caller's end of a pipe", unix.SYS_CLOSE, []uintptr{uintptr(fd)})
 	}
