@@ -13,8 +13,9 @@ import (
 // where they tell every change: see recall. It is safe for concurrent use. The
 // zero value is empty.
 type Memory struct {
-	mu   sync.Mutex
-	have map[string]memo
+	mu    sync.Mutex
+	have  map[string]memo
+	trees map[string]branches // of workspaces; what is in one does not change
 }
 
 // memo is what was read of one path, and when.
@@ -32,7 +33,45 @@ const (
 	calm = 2 * time.Second
 	// maxMemos bounds a memory: past it, it begins anew.
 	maxMemos = 1 << 12
+	// maxBranches bounds what is remembered of one workspace, and maxTrees the
+	// number of workspaces: some megabytes each, at most.
+	maxBranches = 1 << 14
+	maxTrees    = 16
 )
+
+// branch is one directory of a workspace as the scan saw it.
+type branch struct {
+	path      string
+	stamp     stamp // before it was listed
+	read      clock
+	dirs      []string // paths of the directories in it
+	git, bare bool     // .git is in it; the names that make a git directory are
+}
+
+// branches are those of a workspace, by path.
+type branches map[string]*branch
+
+func (m *Memory) tree(top string) branches {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.trees[top]
+}
+
+// keepTree remembers all of a workspace in place of what was known of it.
+func (m *Memory) keepTree(top string, all branches) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.trees[top]; m.trees == nil || !known && len(m.trees) >= maxTrees {
+		m.trees = map[string]branches{}
+	}
+	m.trees[top] = all
+}
 
 // recall gives what was read of a path that is now as p says. A change after the
 // reading would have given the file a time of at least the reading's, and p has the

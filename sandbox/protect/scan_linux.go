@@ -40,10 +40,23 @@ type scanner struct {
 	start  clock
 	end    time.Time
 	buffer []byte
-	todo   []string // directories that are to be looked at
+	todo   []found // directories that are to be looked at
 	dev    uint64
 	other  string // a directory on another file system
 	late   bool   // the time is over
+
+	before branches  // what was remembered of directories
+	now    []*branch // and what will be
+	anew   int       // those of them that were listed
+	keeps  bool      // times tell every change here
+	branch *branch   // of the directory that is listed
+	walls  []*item   // protected directories
+}
+
+// found is a directory as it was a moment ago.
+type found struct {
+	path  string
+	stamp stamp
 }
 
 // walk says why it did not see everything.
@@ -55,10 +68,20 @@ func (s *scanner) walk(top string) string {
 	if slices.Contains(remote(), int64(fs.Type)) {
 		return "the workspace lies on a file system with a clock of its own"
 	}
-	s.dev = lookAt(top).dev
-	s.todo = append(s.todo, top)
+	p := lookAt(top)
+	s.dev, s.keeps = p.dev, tellsChanges(top)
+	s.before = s.known.memory.tree(top)
+	for _, it := range s.known.items {
+		if it.guard && it.stamp.dir() && within(it.path, top) {
+			s.walls = append(s.walls, it)
+		}
+	}
+	defer s.remember(top)
+	s.todo = append(s.todo, found{top, p})
 	for i := 0; i < len(s.todo); i++ {
-		s.directory(s.todo[i])
+		if at := s.todo[i]; !s.again(at) {
+			s.directory(at.path)
+		}
 		if s.late {
 			return fmt.Sprintf("the time for it was over after %d directories", i)
 		}
@@ -92,6 +115,8 @@ func (s *scanner) directory(dir string) {
 	}
 	changed := stampOf(&st).since(s.start)
 	guarded := s.inGuarded(dir)
+	s.branch = &branch{path: dir, stamp: stampOf(&st), read: s.known.start}
+	s.anew++
 	var bare int
 	for {
 		n, err := unix.Getdents(fd, s.buffer)
@@ -109,6 +134,7 @@ func (s *scanner) directory(dir string) {
 			case ".", "..":
 				continue
 			case ".git":
+				s.branch.git = true
 				s.repository(dir, changed)
 				continue
 			case "HEAD", "objects", "refs", "config":
@@ -117,7 +143,16 @@ func (s *scanner) directory(dir string) {
 			s.entry(fd, dir, name, kind, changed, guarded)
 		}
 	}
-	if bare == 4 && isGitDir(dir) && !s.known.gitDirs[dir] {
+	s.branch.bare = bare == 4
+	s.bare(dir, changed)
+	if guarded == nil {
+		s.keep()
+	}
+}
+
+// bare looks at a directory that has the names of a git directory.
+func (s *scanner) bare(dir string, changed bool) {
+	if s.branch.bare && isGitDir(dir) && !s.known.gitDirs[dir] {
 		s.gitDir(dir, dir, "", changed)
 	}
 }
@@ -140,8 +175,8 @@ func (s *scanner) unread(dir string, err error) {
 
 // inGuarded says that a directory is protected, or lies in one.
 func (s *scanner) inGuarded(dir string) *item {
-	for ; dir != s.watch.workspace && len(dir) > 1; dir = filepath.Dir(dir) {
-		if it := s.known.items[dir]; it != nil && it.guard {
+	for _, it := range s.walls {
+		if within(dir, it.path) {
 			return it
 		}
 	}
@@ -160,6 +195,7 @@ func (s *scanner) entry(fd int, dir, name string, kind byte, changed bool, guard
 	p, path := stampOf(&st), dir+"/"+name
 	switch {
 	case p.dir():
+		s.branch.dirs = append(s.branch.dirs, path)
 		s.descend(path, p)
 	case !p.since(s.start):
 	case p.link():
@@ -180,7 +216,7 @@ func (s *scanner) descend(path string, p stamp) {
 		s.other = path
 	case p.links == 2 && !p.since(s.start) && s.inGuarded(path) == nil:
 	default:
-		s.todo = append(s.todo, path)
+		s.todo = append(s.todo, found{path, p})
 	}
 }
 
