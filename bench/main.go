@@ -44,6 +44,7 @@ func sections() []section {
 		{name: "startup", run: startUp},
 		{name: "choosing", run: choosing},
 		{name: "reading", run: reading},
+		{name: "decision", run: decision},
 		{name: "curves", run: curves},
 		{name: "batch", run: batch},
 		{name: "engine", run: engine},

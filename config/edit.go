@@ -84,6 +84,7 @@ func editFile(path string, change func(path string, before []byte) ([]byte, erro
 
 // withGrants is the text of the file with other grants. It is pure but for change.
 func withGrants(path string, text []byte, agent string, change func([]string) []string) ([]byte, []string, error) {
+	before := text
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{}\n")
 	}
@@ -102,7 +103,7 @@ func withGrants(path string, text []byte, agent string, change func([]string) []
 	}
 	grants := change(slices.Clone(have))
 	if slices.Equal(grants, have) {
-		return text, have, nil
+		return before, have, nil
 	}
 	out, err := setList(rest, at, grants)
 	if err != nil {

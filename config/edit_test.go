@@ -70,6 +70,12 @@ func TestWithGrantsRefuses(t *testing.T) {
 func TestEditGrants(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "home", "config.json")
+	if _, err := EditGrants(path, "", func([]string) []string { return []string{} }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("nothing to write made a file")
+	}
 	if got, err := EditGrants(path, "", add("bash:none")); err != nil || !slices.Equal(got, []string{"bash:none"}) {
 		t.Fatal(got, err)
 	}

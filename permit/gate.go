@@ -17,6 +17,12 @@ type Store interface {
 	Grant(agent string, grants ...Grant) error
 }
 
+// SessionStore keeps what was granted in sessions: see Sessions.
+type SessionStore interface {
+	Granted(session string) []string
+	Grant(session string, grants ...Grant) error
+}
+
 // Caller is who wants something done. Empty parts are not known.
 type Caller struct {
 	Agent, Project string
@@ -66,8 +72,8 @@ const AnswerTime = 5 * time.Minute
 // Gate is Decide with what it needs: grants, policies, somebody to ask. The zero
 // value knows no grant and no policy. It is safe for concurrent use.
 type Gate struct {
-	Store    Store     // nil: nothing is granted for good
-	Sessions *Sessions // nil: nothing is granted in sessions
+	Store    Store        // nil: nothing is granted for good
+	Sessions SessionStore // nil: nothing is granted in sessions
 	Policies []Scope
 	// Open: grants are not needed, the policies alone decide.
 	Open bool
@@ -165,7 +171,10 @@ func (g *Gate) decide(run *Run, c Call, where *Context) (Answer, error) {
 		where.Always = []string{Everything}
 	}
 	where.Tainted = run.Tainted()
-	where.InSession, where.InRun = g.Sessions.Granted(where.Session), run.granted()
+	where.InRun, where.InSession = run.granted(), nil
+	if g.Sessions != nil && where.Session != "" {
+		where.InSession = g.Sessions.Granted(where.Session)
+	}
 	where.KeepsAlways = g.Store != nil && broken == nil
 	where.KeepsSession = g.Sessions != nil
 	where.KeepsRun = run != nil && !g.OneCall
@@ -235,7 +244,11 @@ func (g *Gate) ask(ctx context.Context, run *Run, c Call, who Caller, where Cont
 	}
 	m := a.Remember(reply.Decision)
 	run.grant(m.Run)
-	g.Sessions.Grant(who.Session, m.Session...)
+	if len(m.Session) > 0 && g.Sessions != nil && who.Session != "" { // what is granted for good holds without one, too
+		if err := g.Sessions.Grant(who.Session, m.Session...); err != nil && len(m.Always) == 0 {
+			p.Unsaved = err.Error()
+		}
+	}
 	for _, grant := range m.Always {
 		p.Granted = append(p.Granted, grant.String())
 	}

@@ -1,12 +1,14 @@
 package permit
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sbx-run/sbx/classify"
 	"github.com/sbx-run/sbx/config"
 )
 
@@ -50,6 +52,68 @@ func TestInConfig(t *testing.T) {
 	}
 	if taken, err := s.Clear("a", ""); err == nil {
 		t.Errorf("broken: %q", taken)
+	}
+}
+
+// Many grants, long arguments and bytes that are no text change no decision.
+func TestLargeAndOdd(t *testing.T) {
+	store := InConfig{filepath.Join(t.TempDir(), "config.json")}
+	var many []Grant
+	for i := range 10_000 {
+		many = append(many, Grant{Tool: fmt.Sprint("tool_", i), Any: true})
+	}
+	if _, err := config.EditGrants(store.Path, "", func([]string) []string {
+		texts := make([]string, len(many))
+		for i, g := range many {
+			texts[i] = g.String()
+		}
+		return texts
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Grant("", ParseGrant("bash:writes_file")); err != nil {
+		t.Fatal(err)
+	}
+	g := &Gate{Store: store}
+	long := "echo " + strings.Repeat("x", 1<<20) + " >f"
+	if got, err := g.Pass(t.Context(), read(long), Caller{}, nil); err != nil || got.Why != ByGrant {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := g.Pass(t.Context(), read("rm x"), Caller{}, nil); err == nil {
+		t.Error("10,000 grants of others cover it")
+	}
+	p := &person{d: Once}
+	odd := Call{Tool: "bash", Args: map[string]any{"command": long + "\xff\x00; rm x"}, Tags: classify.Deletes}
+	if _, err := g.Pass(t.Context(), odd, Caller{}, p.ask); err != nil || p.asked[0].Subject != odd.Args["command"] {
+		t.Errorf("%v: the question does not show all", err)
+	}
+}
+
+func TestApproveTexts(t *testing.T) {
+	store := InConfig{filepath.Join(t.TempDir(), "config.json")}
+	sessions := &Sessions{}
+	if err := store.Grant("", ParseGrant("bash:deletes"), ParseGrant("write_file:any")); err != nil {
+		t.Fatal(err)
+	}
+	_ = sessions.Grant("s", ParseGrant("bash:network"))
+	for _, c := range []struct{ text, want string }{
+		{"", "- bash:deletes  (bash: deletes files)\n- write_file:any  (write_file: anything)"},
+		{"clear bash", "- took back bash:deletes"},
+		{"clear bash", "- nothing to take back"},
+		{"list", "- write_file:any  (write_file: anything)"},
+		{"everything please", "/approve list, /approve clear, or /approve clear TOOL"},
+		{"clear", "- took back write_file:any"},
+		{" list ", "- nothing is permitted for good"},
+	} {
+		if got, err := Approve(store, sessions, "", "s", c.text); err != nil || got != c.want {
+			t.Errorf("%q: %q, %v", c.text, got, err)
+		}
+	}
+	if sessions.Granted("s") != nil {
+		t.Errorf("the session keeps %q", sessions.Granted("s"))
+	}
+	if _, err := Approve(store, nil, "ghost", "", "clear"); err == nil {
+		t.Error("an agent that is not there")
 	}
 }
 

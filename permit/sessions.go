@@ -14,7 +14,7 @@ type Sessions struct {
 
 // Granted lists what was granted in a session. There is nothing in the session "".
 func (s *Sessions) Granted(session string) []string {
-	if s == nil || session == "" {
+	if session == "" {
 		return nil
 	}
 	s.mu.Lock()
@@ -23,9 +23,9 @@ func (s *Sessions) Granted(session string) []string {
 }
 
 // Grant adds to a session. Grants of a tool are merged, as in a configuration.
-func (s *Sessions) Grant(session string, grants ...Grant) {
-	if s == nil || session == "" || len(grants) == 0 {
-		return
+func (s *Sessions) Grant(session string, grants ...Grant) error {
+	if session == "" || len(grants) == 0 {
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,13 +33,11 @@ func (s *Sessions) Grant(session string, grants ...Grant) {
 		s.grants = map[string][]string{}
 	}
 	s.grants[session] = MergeAll(s.grants[session], grants)
+	return nil
 }
 
 // Clear forgets a session, or what it has of one tool or grant: see Clear.
 func (s *Sessions) Clear(session, what string) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if what != "" {

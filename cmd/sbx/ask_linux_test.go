@@ -174,6 +174,51 @@ func TestAskAlways(t *testing.T) {
 	}
 }
 
+// What was permitted in a session holds for its commands, of the same agent, and
+// for nobody else; taking a tool back takes it back there, too.
+func TestAskSession(t *testing.T) {
+	s := newSeat(t)
+	run := filepath.Join(s.home, "run")
+	if err := os.Mkdir(run, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.env = []string{"XDG_RUNTIME_DIR=" + run, conversationVar + "=one"}
+	if shown, status := s.asked(t, "", "s\n", "run", "--ask", "echo x >made"); status != 0 || !strings.Contains(shown, "every call of bash, in this session") {
+		t.Fatalf("%d\n%s", status, shown)
+	}
+	if shown, status := s.asked(t, "", "", "run", "--ask", "echo y >made"); status != 0 || strings.Contains(shown, "your answer") {
+		t.Errorf("asked again: %d\n%s", status, shown)
+	}
+	if shown, status := s.asked(t, "", "\n", "run", "--ask", "--agent", "other", "echo y >made"); status != 126 || !strings.Contains(shown, "your answer") {
+		t.Errorf("another agent: %d\n%s", status, shown)
+	}
+	if shown, status := s.asked(t, "", "t\n", "run", "--ask", "rm made"); status != 0 {
+		t.Errorf("%d\n%s", status, shown)
+	}
+	if shown, status := s.asked(t, "", "", "run", "--ask", "touch a; chmod 700 a; rm a"); status != 0 || strings.Contains(shown, "your answer") {
+		t.Errorf("every call: %d\n%s", status, shown)
+	}
+	if shown, status := s.asked(t, "", "\n", "run", "--ask", "--tainted", "echo y >made"); status != 126 {
+		t.Errorf("tainted: %d\n%s", status, shown)
+	}
+	if _, err := os.Stat(filepath.Join(s.home, ".pepe")); err == nil {
+		t.Error("a session's grant went to the configuration")
+	}
+	if shown, status := s.asked(t, "", "", "grants", "clear", "bash"); status != 0 || !strings.Contains(shown, "took back bash:any (in this session)") {
+		t.Errorf("%d\n%s", status, shown)
+	}
+	if shown, status := s.asked(t, "", "\n", "run", "--ask", "echo y >made"); status != 126 {
+		t.Errorf("taken back: %d\n%s", status, shown)
+	}
+	// Where others could write it, nothing is kept for a session.
+	if err := os.Chmod(run, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if shown, status := s.asked(t, "", "s\nn\n", "run", "--ask", "echo y >made"); status != 126 || !strings.Contains(shown, `"s" is no answer`) {
+		t.Errorf("an open directory: %d\n%s", status, shown)
+	}
+}
+
 func TestAskIsSilent(t *testing.T) {
 	s := newSeat(t)
 	s.put(t, ".pepe/config.json", `{"sbx": {"ask": true}}`)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"io/fs"
+	"os"
 	"syscall"
 )
 
@@ -17,4 +18,10 @@ func identify(info fs.FileInfo) (id fileID, names uint64, ok bool) {
 		return fileID{}, 0, false
 	}
 	return fileID{uint64(st.Dev), st.Ino}, uint64(st.Nlink), true
+}
+
+// ownFile reports a file that belongs to the caller.
+func ownFile(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
 }

@@ -80,6 +80,7 @@ func (c *execCall) gate(o *sbx.Options, file config.Config) error {
 		if tty, err := openTerminal(); err == nil {
 			tty.Close()
 			c.request.Authorize = askOnTerminal
+			c.sessionGate(o, g)
 		}
 	}
 	o.Gate = g

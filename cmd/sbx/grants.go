@@ -64,10 +64,11 @@ func grantsCommand(s *streams, args []string) int {
 	path, err := config.Locate(os.Getenv)
 	if err == nil {
 		store := permit.InConfig{Path: path}
+		_, session := sessionOf(*agent)
 		if verb == "list" {
-			err = listGrants(s.out, store, *agent, *asJSON)
+			err = listGrants(s.out, store, session, *agent, *asJSON)
 		} else {
-			err = clearGrants(s.out, store, *agent, what)
+			err = clearGrants(s.out, store, session, *agent, what)
 		}
 	}
 	if err != nil {
@@ -77,33 +78,43 @@ func grantsCommand(s *streams, args []string) int {
 	return exitOK
 }
 
-func listGrants(out io.Writer, store permit.InConfig, agent string, asJSON bool) error {
+func listGrants(out io.Writer, store permit.InConfig, session sessionGrants, agent string, asJSON bool) error {
 	grants, err := store.Granted(agent)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return writeJSON(out, map[string]any{"agent": agent, "auto_approve": append([]string{}, grants...)})
+		return writeJSON(out, map[string]any{
+			"agent": agent, "auto_approve": append([]string{}, grants...), "session": append([]string{}, session.Granted("")...),
+		})
 	}
-	if len(grants) == 0 {
-		fmt.Fprintln(out, "nothing is permitted for good")
+	for _, line := range permit.Listed(grants) {
+		fmt.Fprintln(out, visible(line))
 	}
-	for _, g := range grants {
-		fmt.Fprintf(out, "%s  (%s)\n", visible(g), visible(permit.ParseGrant(g).Describe(permit.Label)))
+	for _, g := range session.Granted("") {
+		fmt.Fprintln(out, visible(permit.Listed([]string{g})[0])+" (in this session)")
 	}
 	return nil
 }
 
-func clearGrants(out io.Writer, store permit.InConfig, agent, what string) error {
+// clearGrants takes back for good and in the session: who takes a tool back means
+// all of it.
+func clearGrants(out io.Writer, store permit.InConfig, session sessionGrants, agent, what string) error {
+	inSession, err := session.Clear("", what)
+	if err != nil && session.Path != "" {
+		return err
+	}
 	taken, err := store.Clear(agent, what)
 	if err != nil {
 		return err
 	}
-	if len(taken) == 0 {
-		fmt.Fprintln(out, "nothing to take back")
+	for _, line := range permit.Taken(taken) {
+		if len(taken) > 0 || len(inSession) == 0 {
+			fmt.Fprintln(out, visible(line))
+		}
 	}
-	for _, g := range taken {
-		fmt.Fprintln(out, "took back "+visible(g))
+	for _, g := range inSession {
+		fmt.Fprintln(out, "took back "+visible(g)+" (in this session)")
 	}
 	return nil
 }
