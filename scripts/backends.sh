@@ -1,21 +1,31 @@
 #!/usr/bin/env bash
 # Writes docs/backends.md: what `sbx probe` observes on this machine, as root, as
-# an ordinary user, and where user namespaces are refused. Needs root.
+# an ordinary user, and where user namespaces are refused. Needs root. The engines
+# of containers are those of scripts/engines.sh that the environment names, else
+# it starts its own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d /var/tmp/sbx-backends-XXXXXX)
 trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
-CGO_ENABLED=0 "${GO:-go}" build -o "$work/sbx" ./cmd/sbx
-CGO_ENABLED=0 "${GO:-go}" build -o "$work/sbx-proxy" ./cmd/sbx-proxy
+CGO_ENABLED=0 "${GO:-go}" build -o "$work/" ./cmd/sbx ./cmd/sbx-proxy ./cmd/sbx-init ./cmd/sbx-backend-*
 mkdir "$work/home" "$work/room"
+if [ -z "${SBX_TEST_IMAGES:-}" ]; then
+	trap 'scripts/engines.sh stop "$work/engines"; rm -rf "$work"' EXIT
+	scripts/engines.sh start "$work/engines"
+	# shellcheck source=/dev/null
+	. "$work/engines/env"
+fi
+export DOCKER_HOST=$SBX_TEST_DOCKER_HOST CONTAINERD_ADDRESS=$SBX_TEST_CONTAINERD
+export CONTAINERS_STORAGE_CONF=$SBX_TEST_PODMAN/storage.conf CONTAINERS_CONF=$SBX_TEST_PODMAN/containers.conf
+image=sbx-test/tools:1
 chown 65533:65533 "$work/home"
 
 # matrix FILE prints a report up to the first heading: the table by control.
 matrix() { sed '/^## /,$d' "$1"; }
 gaps() { sed -n '/^## Gaps/,/^## Every/p' "$1" | sed '1d;$d'; }
 
-"$work/sbx" probe --all --markdown >"$work/root" || [ $? -eq 1 ]
+"$work/sbx" probe --all --image "$image" --markdown >"$work/root" || [ $? -eq 1 ]
 setpriv --reuid 65533 --regid 65533 --clear-groups env -i "HOME=$work/home" "PATH=/usr/local/bin:/usr/bin:/bin" \
 	"$work/sbx" probe --all --markdown >"$work/user" || [ $? -eq 1 ]
 # As in a default container: no further user namespace can be made.

@@ -16,6 +16,13 @@ import (
 //go:embed *.sh standalone/*.sh
 var files embed.FS
 
+//go:embed Dockerfile
+var dockerfile string
+
+// Dockerfile is that of an image with what most commands call. Its arguments are
+// BASE, an image, and PACKAGES, names of Debian packages.
+func Dockerfile() string { return dockerfile }
+
 // kind is one wrapper.
 type kind struct {
 	name       string

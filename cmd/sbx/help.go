@@ -28,6 +28,7 @@ func commands() []command {
 		{"network", "list what --network allow:… has names for", networkHelp, networkCommand},
 		{"secret", "check the secrets that the configuration refers to", secretHelp, secretCommand},
 		{"session", "keep a container between commands", sessionHelp, sessionCommand},
+		{"image", "build an image for commands in containers", imageHelp, imageCommand},
 		{"setup", "choose how a runtime's commands are confined, and set it up", setupHelp, setupCommand},
 		{"doctor", "say what is wrong here, and what to do about it", doctorHelp, doctor},
 		{"probe", "try what a backend really stops on this machine", probeHelp, probeCommand},

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/proc"
 )
 
 // findInit finds cmd/sbx-init: at the path that was given, else beside the program
@@ -26,7 +29,7 @@ func findInit(engine, given string) (string, error) {
 	}
 	for _, at := range places {
 		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() {
-			if err := onlyOurs(at, filepath.Dir(at)); err != nil {
+			if err := proc.Trusted(at, sandbox.Profile{}); err != nil {
 				return "", Unavailable(engine, "use sbx-init", err)
 			}
 			return at, nil
@@ -47,26 +50,12 @@ func Trusted(name, path string) (string, error) {
 		if err != nil || unix.Access(file, unix.X_OK) != nil {
 			continue
 		}
-		if err := onlyOurs(file, filepath.Dir(file)); err != nil {
+		if err := proc.Trusted(file, sandbox.Profile{}); err != nil {
 			return "", err
 		}
 		return file, nil
 	}
 	return "", fmt.Errorf("there is no program %s on PATH", name)
-}
-
-// onlyOurs refuses what somebody else than root or we can write to.
-func onlyOurs(paths ...string) error {
-	for _, path := range paths {
-		var st unix.Stat_t
-		if err := unix.Stat(path, &st); err != nil {
-			return fmt.Errorf("look at %s: %w", path, err)
-		}
-		if st.Uid != 0 && int(st.Uid) != os.Geteuid() || st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0 {
-			return fmt.Errorf("%s can be changed by others: it is not used", path)
-		}
-	}
-	return nil
 }
 
 // IsSocket says whether a path is an absolute one of a socket.
