@@ -19,6 +19,7 @@ type fakeEngine struct {
 func (f *fakeEngine) Create(context.Context, Spec) (string, []sandbox.Gap, error) {
 	return "box", nil, f.create
 }
+
 func (f *fakeEngine) Start(context.Context, string) error { return f.start }
 func (f *fakeEngine) Remove(_ context.Context, id string) error {
 	f.removed = append(f.removed, id)

@@ -79,8 +79,14 @@ func open(ctx context.Context, o Options, p sandbox.Profile) (*session, error) {
 	if err := o.Check(s.spec); err != nil {
 		return nil, s.unavailable("", err)
 	}
-	s.engine, err = o.Connect(ctx, p)
-	return s, err
+	if s.engine, err = o.Connect(ctx, p); err != nil {
+		return nil, err
+	}
+	if err := s.learn(s.engine.Gaps()); err != nil {
+		s.engine.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 func (s *session) unavailable(doing string, err error) error {
@@ -205,8 +211,8 @@ func (s *session) reap() {
 	_ = s.engine.Reap(ctx)
 }
 
-// learn adds gaps that show only when a container is made. One that was required
-// refuses the run.
+// learn adds gaps that only the engine tells. One that was required refuses the
+// run.
 func (s *session) learn(gaps []sandbox.Gap) error {
 	judged, err := s.spec.Profile.Judge(s.options.Name, gaps)
 	if err != nil {
@@ -217,6 +223,7 @@ func (s *session) learn(gaps []sandbox.Gap) error {
 	for _, g := range judged {
 		if !s.decision.open(g.Control) {
 			s.decision.gaps = append(s.decision.gaps, g)
+			s.decision.enforced = slices.DeleteFunc(s.decision.enforced, func(c sandbox.Control) bool { return c == g.Control })
 		}
 	}
 	return nil

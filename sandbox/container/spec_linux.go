@@ -52,6 +52,8 @@ type Engine interface {
 	// Describe checks a spec, without asking the engine, and says in a line what
 	// would be made.
 	Describe(Spec) (string, error)
+	// Gaps are limits that no container of this engine is held to.
+	Gaps() []sandbox.Gap
 	// Create makes a container and fetches its image if need be. The gaps are
 	// limits that the engine turns out not to hold. An error of its own kind
 	// (ErrStart, ErrUnavailable) is passed on as it is.

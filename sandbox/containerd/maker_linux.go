@@ -34,6 +34,9 @@ func (e *engine) Describe(s container.Spec) (string, error) {
 		made.Process.User.UID, made.Process.User.GID, *r.Memory.Limit>>20, float64(*r.CPU.Quota)/float64(*r.CPU.Period), *r.Pids.Limit), nil
 }
 
+// Gaps are none: it runs as root.
+func (e *engine) Gaps() []sandbox.Gap { return nil }
+
 // Create makes the record of a container and then its root. In this order
 // containerd's garbage collection needs no lease to leave the root alone, and a
 // killed maker leaves nothing that is not labelled.
