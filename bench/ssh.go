@@ -61,6 +61,7 @@ func overSSH(w io.Writer, o options) error {
 		return err
 	}
 	for _, s := range all[3:] {
+		fmt.Fprintf(w, "  %s / %s = %.2f\n", s.name, all[2].name, ratio(s, all[2]))
 		over := float64(s.median()-all[1].median()) / float64(all[0].median())
 		fmt.Fprintf(w, "  (%s - %s) / %s = %.2f (target at most 1.30: %s)\n", s.name, start, bare, over, verdict(over <= 1.3))
 	}

@@ -27,6 +27,9 @@ const gone = 5 * time.Second
 // killed.
 const victimVar = "SBX_TEST_VICTIM"
 
+// clientVar makes it start a client for the session.
+const clientVar = "SBX_TEST_CLIENT"
+
 type order struct {
 	Options ssh.Options
 	Profile sandbox.Profile
@@ -38,6 +41,9 @@ func beVictim() int {
 	if err := json.Unmarshal([]byte(os.Getenv(victimVar)), &o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
+	}
+	if os.Getenv(clientVar) != "" {
+		o.Options = ssh.ByClient(o.Options)
 	}
 	s, err := ssh.New(o.Options).Open(context.Background(), o.Profile)
 	if err == nil {
@@ -112,12 +118,16 @@ func mark(t *testing.T) string { return fmt.Sprintf("mark-%d-%s", os.Getpid(), t
 func TestKilled(t *testing.T) {
 	m := newMachine(t, ssh.Shared)
 	m.run(m.open(), "true")
+	t.Setenv(clientVar, "1")
 	for name, kill := range map[string]func(victim *exec.Cmd) int{
-		"sbx here":       func(v *exec.Cmd) int { return v.Process.Pid },
-		"ssh":            func(v *exec.Cmd) int { return childOf(v.Process.Pid) },
-		"the connection": func(*exec.Cmd) int { return m.master() },
+		"sbx here, and its client": func(v *exec.Cmd) int { return v.Process.Pid },
+		"its client":               func(v *exec.Cmd) int { return childOf(v.Process.Pid) },
+		"the connection":           func(*exec.Cmd) int { return m.master() },
 	} {
 		v := m.victim(mark(t))
+		if os.Getenv(clientVar) != "" && childOf(v.Process.Pid) == 0 {
+			t.Fatal("there is no client")
+		}
 		pid := kill(v)
 		if pid == 0 {
 			t.Fatalf("%s: no such process", name)
@@ -128,6 +138,26 @@ func TestKilled(t *testing.T) {
 		_ = v.Wait()
 	}
 	m.run(m.open(), "true") // a new connection is made
+	os.Unsetenv(clientVar)
+	for name, kill := range map[string]func(victim *exec.Cmd) int{
+		"sbx here":       func(v *exec.Cmd) int { return v.Process.Pid },
+		"the connection": func(*exec.Cmd) int { return m.master() },
+	} {
+		v := m.victim(mark(t))
+		check(t, syscall.Kill(kill(v), syscall.SIGKILL))
+		m.ends(mark(t), name)
+		_ = v.Process.Kill()
+		_ = v.Wait()
+	}
+}
+
+// Where the connection's process speaks another version, the client does it.
+func TestByClient(t *testing.T) {
+	m := newMachine(t, ssh.Shared)
+	m.options = ssh.ByClient(m.options)
+	if out, result := m.run(m.open(), "sh", "-c", "echo out; exit 255"); out != "out\n" || result.ExitCode != 255 {
+		t.Errorf("%q, %+v", out, result)
+	}
 }
 
 // sbx there is killed: the kernel ends what it confines.

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -227,6 +228,45 @@ func (l *link) session(command string) *exec.Cmd {
 	// Not in our process group: what the terminal sends is for us to pass on.
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return c
+}
+
+// open runs a command there: over the socket, or by a client of its own where the
+// connection's process speaks another version.
+func (l *link) open(command string) (*channel, error) {
+	if !l.options.byClient {
+		if c, err := l.mux(command); !errors.Is(err, errNoMux) {
+			return c, err
+		}
+	}
+	child := l.session(command)
+	child.WaitDelay = time.Second // the process of the connection has its streams, too
+	var said sayings
+	child.Stderr = &said
+	in, err := child.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := child.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := child.Start(); err != nil {
+		return nil, err
+	}
+	wait := sync.OnceFunc(func() { _ = child.Wait() })
+	return &channel{
+		in: in, out: out, kill: func() { _ = child.Process.Kill() },
+		wait: func() (int, string) {
+			_ = in.Close()
+			wait() // before the words are read
+			return child.ProcessState.ExitCode(), said.String()
+		},
+		close: func() {
+			_ = in.Close()
+			_ = child.Process.Kill()
+			go wait()
+		},
+	}, nil
 }
 
 // ssh's own exit status.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"strings"
 	"sync/atomic"
@@ -35,11 +34,9 @@ const (
 type near struct {
 	session *session
 	command sandbox.Command
-	child   *exec.Cmd
-	pipe    io.WriteCloser // to ssh
+	channel *channel
 	in      *wire.Reader
 	out     *wire.Writer
-	words   sayings
 
 	began     time.Time
 	last      atomic.Int64 // when something came; -1 while output waits for its reader
@@ -97,33 +94,22 @@ func (n *near) carry(o wire.Order, stage chan<- carried) {
 	stage <- carried{err: files.After()}
 }
 
-// start starts ssh.
+// start opens a session.
 func (s *session) start(command string, c sandbox.Command) (*near, error) {
-	n := &near{session: s, command: c, child: s.link.session(command), began: time.Now(), more: make(chan struct{}, 1), trees: make(chan []byte, 64), quit: make(chan struct{})}
-	n.child.WaitDelay = time.Second // the process of the connection has its streams, too
-	var err error
-	if n.pipe, err = n.child.StdinPipe(); err != nil {
-		return nil, err
-	}
-	from, err := n.child.StdoutPipe()
+	channel, err := s.link.open(command)
 	if err != nil {
 		return nil, err
 	}
-	n.child.Stderr = &n.words
-	if err := n.child.Start(); err != nil {
-		return nil, err
-	}
-	n.in, n.out = wire.NewReader(from), wire.NewWriter(n.pipe)
-	n.terminal = terminalOf(c)
-	return n, nil
+	return &near{
+		session: s, command: c, channel: channel, in: wire.NewReader(channel.out), out: wire.NewWriter(channel.in), terminal: terminalOf(c),
+		began: time.Now(), more: make(chan struct{}, 1), trees: make(chan []byte, 64), quit: make(chan struct{}),
+	}, nil
 }
 
-// close ends ssh, if it has not ended, and lets go of the streams.
+// close ends the session, if it has not ended, and lets go of the streams.
 func (n *near) close() {
 	close(n.quit)
-	_ = n.pipe.Close()
-	_ = n.child.Process.Kill()
-	go func() { _ = n.child.Wait() }()
+	n.channel.close()
 	n.terminal.close()
 	for _, c := range n.closing {
 		_ = c.Close()
@@ -202,14 +188,14 @@ func (n *near) attend(ctx context.Context, o wire.Order) (wire.Answer, error) {
 			}
 			go func() { _ = n.out.Send(wire.Alive, nil) }()
 			if last := n.last.Load(); kill == nil && last >= 0 && time.Since(n.began)-time.Duration(last) > silence {
-				_ = n.child.Process.Kill()
+				n.channel.kill()
 			}
 		case <-gone:
 			abandon()
 		case <-orphaned:
 			abandon()
 		case <-kill:
-			_ = n.child.Process.Kill()
+			n.channel.kill()
 			kill = nil
 			return wire.Answer{Result: abandoned()}, nil
 		case sig, ok := <-signals:
@@ -267,10 +253,7 @@ func (n *near) conclude(r received, back error, ended bool) (wire.Answer, error)
 		}
 		return r.answer, n.copyErr
 	}
-	_ = n.pipe.Close()
-	err := n.child.Wait() // before the words are read
-	code := n.child.ProcessState.ExitCode()
-	words := n.words.String()
+	code, words := n.channel.wait()
 	switch {
 	case ended:
 		return wire.Answer{Result: abandoned()}, nil
@@ -282,7 +265,7 @@ func (n *near) conclude(r received, back error, ended bool) (wire.Answer, error)
 		}
 		return wire.Answer{}, fmt.Errorf("the connection to %s broke; what ran there is ended within five seconds%s: %w", n.session.options.Host, words, sandbox.ErrLost)
 	case code == sshFailed || code < 0:
-		return wire.Answer{}, &brokenError{n.session.link.sshError(words, errors.Join(err, r.err))}
+		return wire.Answer{}, &brokenError{n.session.link.sshError(words, r.err)}
 	}
 	if words = oneLine(words); words == "" {
 		words = fmt.Sprintf("exit status %d", code)

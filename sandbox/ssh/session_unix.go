@@ -194,13 +194,16 @@ func (e *missingError) Error() string { return "start sbx there: " + e.words }
 func (s *session) askOnce(ctx context.Context, o wire.Order, c sandbox.Command) (wire.Answer, error) {
 	command, err := s.link.program(ctx)
 	if err != nil {
-		var broken *brokenError
-		if errors.As(err, &broken) {
+		if broken := (*brokenError)(nil); errors.As(err, &broken) {
 			return wire.Answer{}, err
 		}
 		return wire.Answer{}, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
 	}
 	n, err := s.start(command, c)
+	var broken *brokenError
+	if errors.As(err, &broken) {
+		return wire.Answer{}, err
+	}
 	if err != nil {
 		return wire.Answer{}, fmt.Errorf("start ssh: %w: %w", err, sandbox.ErrStart)
 	}

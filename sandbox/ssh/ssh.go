@@ -46,6 +46,8 @@ type Options struct {
 	Keep      time.Duration // how long the connection is kept; 0: DefaultKeep
 	State     string        // absolute directory for sockets; empty: ~/.local/state/sbx/ssh
 	Self      string        // absolute path of the sbx to copy; empty: this program
+
+	byClient bool // for tests: each session by a client of its own
 }
 
 // Backend runs commands on another machine. It is safe for concurrent use.
