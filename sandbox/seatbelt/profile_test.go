@@ -219,7 +219,9 @@ func TestNetwork(t *testing.T) {
 			[]act{
 				out("localhost:80"), out("example.com:443"), out("localhost:61280"), socketAt("network-outbound", "/private/var/run/mDNSResponder"),
 				socketAt("network-outbound", "/private/var/run/docker.sock"), socketAt("network-bind", ws+"/s"), socketAt("network-outbound", ws+"/s"),
-				{op: "network-bind", remote: "localhost:8080"}, {op: "network-inbound", remote: "localhost:8080"}, {op: "system-socket"},
+				{op: "network-bind", remote: "localhost:8080"},
+				{op: "network-inbound", remote: "localhost:8080"},
+				{op: "system-socket"},
 			},
 		},
 		{
@@ -260,10 +262,20 @@ func TestPrograms(t *testing.T) {
 	service := func(name string) act { return act{op: "mach-lookup", name: name} }
 	profile := parse(t, text(usual(), mac, false))
 	for _, a := range []act{
-		{op: "process-exec", path: "/usr/bin/git"}, {op: "process-exec", path: "/Users/ann/src/app/a.out"}, {op: "process-fork"},
-		{op: "signal", facts: own}, {op: "process-info-pidinfo", facts: own}, {op: "sysctl-read", name: "hw.ncpu"}, {op: "file-map-executable", path: "/usr/lib/x.dylib"},
-		{op: "file-write-data", path: "/dev/null"}, {op: "file-ioctl", path: "/dev/tty"}, {op: "pseudo-tty"}, {op: "file-write-data", path: "/dev/ptmx"},
-		{op: "file-write-data", path: "/dev/ttys004", facts: pty}, {op: "file-ioctl", path: "/dev/ttys004"}, {op: "ipc-posix-sem"},
+		{op: "process-exec", path: "/usr/bin/git"},
+		{op: "process-exec", path: "/Users/ann/src/app/a.out"},
+		{op: "process-fork"},
+		{op: "signal", facts: own},
+		{op: "process-info-pidinfo", facts: own},
+		{op: "sysctl-read", name: "hw.ncpu"},
+		{op: "file-map-executable", path: "/usr/lib/x.dylib"},
+		{op: "file-write-data", path: "/dev/null"},
+		{op: "file-ioctl", path: "/dev/tty"},
+		{op: "pseudo-tty"},
+		{op: "file-write-data", path: "/dev/ptmx"},
+		{op: "file-write-data", path: "/dev/ttys004", facts: pty},
+		{op: "file-ioctl", path: "/dev/ttys004"},
+		{op: "ipc-posix-sem"},
 		service("com.apple.system.opendirectoryd.libinfo"), service("com.apple.bsd.dirhelper"),
 	} {
 		if got := decide(t, profile, a); got != "allow" {
@@ -271,9 +283,22 @@ func TestPrograms(t *testing.T) {
 		}
 	}
 	for _, a := range []act{
-		{op: "signal"}, {op: "process-info-pidinfo"}, {op: "file-write-data", path: "/dev/ttys004"}, {op: "sysctl-write", name: "kern.x"}, {op: "lsopen"},
-		{op: "forbidden-exec-sugid", path: "/usr/bin/sudo"}, {op: "mach-register", name: "x"}, {op: "mach-priv-task-port"}, {op: "iokit-open"}, {op: "appleevent-send"},
-		{op: "job-creation"}, {op: "system-privilege"}, {op: "user-preference-write"}, {op: "file-mount", path: "/"}, {op: "process-codesigning"}, {op: "nvram-set"},
+		{op: "signal"},
+		{op: "process-info-pidinfo"},
+		{op: "file-write-data", path: "/dev/ttys004"},
+		{op: "sysctl-write", name: "kern.x"},
+		{op: "lsopen"},
+		{op: "forbidden-exec-sugid", path: "/usr/bin/sudo"},
+		{op: "mach-register", name: "x"},
+		{op: "mach-priv-task-port"},
+		{op: "iokit-open"},
+		{op: "appleevent-send"},
+		{op: "job-creation"},
+		{op: "system-privilege"},
+		{op: "user-preference-write"},
+		{op: "file-mount", path: "/"},
+		{op: "process-codesigning"},
+		{op: "nvram-set"},
 		service("com.apple.SecurityServer"), service("com.apple.securityd.xpc"), service("com.apple.coreservices.launchservicesd"),
 		service("com.apple.trustd"), service("com.apple.SystemConfiguration.configd"), service("com.apple.pasteboard.1"), service("com.apple.tccd"),
 	} {

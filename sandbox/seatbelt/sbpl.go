@@ -30,7 +30,6 @@ type (
 	// word is a filter of this package's own, without anything of a profile in it.
 	word string
 	all  []filter // require-all
-	none []filter // require-not, of any
 )
 
 func (f subpath) sbpl() string { return "(subpath " + quoted(string(f)) + ")" }
@@ -38,7 +37,6 @@ func (f literal) sbpl() string { return "(literal " + quoted(string(f)) + ")" }
 func (f pattern) sbpl() string { return "(regex " + quoted(string(f)) + ")" }
 func (f word) sbpl() string    { return string(f) }
 func (f all) sbpl() string     { return "(require-all " + join(f) + ")" }
-func (f none) sbpl() string    { return "(require-not (require-any " + join(f) + "))" }
 
 func join(filters []filter) string {
 	var list []string

@@ -47,7 +47,7 @@ for path in /run/*; do
 	case $resolve/ in
 	"$path"/*) continue ;;
 	esac
-	[ "$path" = /run/firejail ] || [ ! -e "$path" ] || set -- --blacklist="$path" "$@"
+	[ "$path" = /run/firejail ] || [ -L "$path" ] || [ ! -e "$path" ] || set -- --blacklist="$path" "$@"
 done
 # /tmp is empty but for what belongs to this run.
 case $ws in
