@@ -81,8 +81,8 @@ func install(t *testing.T, kind string) string {
 	}
 	path, err := wrappers.InstallStandalone(kind, t.TempDir())
 	check(t, err)
-	for dir := filepath.Dir(path); dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
-		check(t, os.Chmod(dir, 0o755))
+	for dir := filepath.Dir(path); os.Geteuid() == 0 && dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
+		check(t, os.Chmod(dir, 0o755)) // for the suite's other user
 	}
 	return path
 }
@@ -143,20 +143,26 @@ func eachStandalone(t *testing.T, test func(*script)) {
 		t.Run(kind, func(t *testing.T) {
 			s := &script{T: t, path: install(t, kind)}
 			s.env = append(engineOf(t, kind), "PATH="+os.Getenv("PATH"), "HOME="+os.Getenv("HOME"), "LC_ALL=C")
-			base := ""
-			if os.Geteuid() == 0 {
-				base = "/var/lib"
-			}
-			dir, err := os.MkdirTemp(base, "sbx-standalone-")
-			check(t, err)
-			t.Cleanup(func() { _ = os.RemoveAll(dir) })
-			check(t, os.Chmod(dir, 0o755))
-			s.workspace, s.outside = dir+"/w s", dir+"/outside"
-			check(t, os.Mkdir(s.workspace, 0o755))
-			check(t, os.Mkdir(s.outside, 0o755))
+			s.room()
 			test(s)
 		})
 	}
+}
+
+// room makes a workspace and a directory beside it.
+func (s *script) room() {
+	s.Helper()
+	base := os.Getenv("SBX_TEST_BASE")
+	if base == "" && os.Geteuid() == 0 {
+		base = "/var/lib"
+	}
+	dir, err := os.MkdirTemp(base, "sbx-standalone-")
+	check(s.T, err)
+	s.Cleanup(func() { _ = os.RemoveAll(dir) })
+	check(s.T, os.Chmod(dir, 0o755))
+	s.workspace, s.outside = dir+"/w s", dir+"/outside"
+	check(s.T, os.Mkdir(s.workspace, 0o755))
+	check(s.T, os.Mkdir(s.outside, 0o755))
 }
 
 // engineOf is how the script finds its engine, as scripts/engines.sh has started it.
