@@ -80,6 +80,20 @@ func TestScanOfRemembered(t *testing.T) {
 	}
 }
 
+// What came between two runs is not remembered, and looked at in the second.
+func TestScanAfterChange(t *testing.T) {
+	t.Parallel()
+	r := newRecalling(t, map[string]string{"home/": "", "ws/a/b/c/": ""})
+	if got := r.reported(func() {}); got != nil {
+		t.Fatalf("control: %q", got)
+	}
+	grow(t, r.ws, map[string]string{"a/b/new/down/": ""})
+	got := r.reported(func() { grow(t, r.ws, map[string]string{"a/b/new/down/out": "-> /etc"}) })
+	if want := []string{"a/b/new/down/out link"}; !slices.Equal(got, want) {
+		t.Errorf("reported %q, want %q", got, want)
+	}
+}
+
 // A scan that ran out of time comes further the next time.
 func TestScanGoesOn(t *testing.T) {
 	t.Parallel()
