@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -28,6 +29,33 @@ type private struct {
 	fresh bool      // made for this run only, removed afterwards
 
 	run *private // of this run alone, for its temp directory; see renew
+
+	told *told // of the engine; may be nil
+}
+
+// told is what an engine knows to have been said in a private directory. It is safe
+// for concurrent use.
+type told struct {
+	mu   sync.Mutex
+	have map[string]bool
+}
+
+// maxTold bounds it: past that, it begins anew.
+const maxTold = 256
+
+func (t *told) knows(what string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.have[what]
+}
+
+func (t *told) add(what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.have == nil || len(t.have) >= maxTold {
+		t.have = map[string]bool{}
+	}
+	t.have[what] = true
 }
 
 func (p *private) temp() string {
@@ -79,6 +107,7 @@ func (e *Engine) openPrivate(workspace string, id *sandbox.Identity, writable []
 		}
 		p, err := base.open(base.prefix+name, id)
 		if err == nil {
+			p.told = &e.told
 			return p, nil
 		}
 		if first == nil {
@@ -269,9 +298,15 @@ func (p *private) firstTime(names string) bool {
 	if p.fresh {
 		return true
 	}
+	if p.told != nil && p.told.knows(p.dir+"\x00"+names) {
+		return false
+	}
 	sum := sha256.Sum256([]byte(names))
 	stamp := filepath.Join(p.dir, "gaps-"+hex.EncodeToString(sum[:8]))
 	if _, err := os.Lstat(stamp); err == nil {
+		if p.told != nil {
+			p.told.add(p.dir + "\x00" + names)
+		}
 		return false
 	}
 	f, err := os.OpenFile(stamp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

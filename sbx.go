@@ -162,6 +162,7 @@ type Engine struct {
 	rules    netrules.Policy
 	sessions sessions
 	seen     protect.Memory
+	told     told
 }
 
 // New makes an engine. An unknown backend is an error; nothing is started.

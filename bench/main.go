@@ -48,6 +48,7 @@ func sections() []section {
 		{name: "curves", run: curves},
 		{name: "batch", run: batch},
 		{name: "engine", run: engine},
+		{name: "tree", run: trees},
 		{name: "floor", run: floor},
 		{name: "crowd", run: crowd},
 		{name: "paths", run: extraPaths},

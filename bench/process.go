@@ -137,6 +137,7 @@ func wholeProcess(w io.Writer, o options) error {
 		{of: sbxFull, by: bwrapTrue, atMost: 1.1},
 		{of: sbxFull, by: firejailTrue, atMost: 0.4},
 		{of: sbxLandlock, by: bwrapTrue, atMost: 1},
+		{of: sbxLandlock, by: bwrapBare, atMost: 1.1},
 		{of: sbxPreview, by: sbxFull, atMost: 1.5},
 		{of: sbxFull, by: floorTrue},
 		{of: floorTrue, by: plainTrue},

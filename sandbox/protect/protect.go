@@ -195,6 +195,9 @@ func (w *Watch) Open() []string { return w.open }
 func (w *Watch) Report(limit time.Duration) *sandbox.Trust {
 	end := time.Now().Add(limit)
 	r := &report{watch: w, seen: map[string]bool{}}
+	if w.untouched() {
+		return r.done()
+	}
 	r.shared()
 	after := newFinder(w.before.roots, w.before.unprotect)
 	after.home, after.start, after.memory, after.user = w.before.home, now(), w.before.memory, w.before.user
@@ -206,6 +209,20 @@ func (w *Watch) Report(limit time.Duration) *sandbox.Trust {
 		r.scan(after, end)
 	}
 	return r.done()
+}
+
+// untouched says that nothing can have come or changed that would be reported: no
+// file was of interest, and the writable directories have the names that they had
+// and no directories in them.
+func (w *Watch) untouched() bool {
+	f := w.before
+	if len(f.items) > 0 || len(f.gitDirs) > 0 || len(w.options.Protect) > 0 || !w.start.steady() {
+		return false
+	}
+	return !slices.ContainsFunc(f.roots, func(root string) bool {
+		t := f.tops[root]
+		return !t.kept || t.git || !t.stamp.leaf() || lookAt(root) != t.stamp
+	})
 }
 
 // Locked lists protected configurations of git that somebody tried to replace: a

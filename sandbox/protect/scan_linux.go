@@ -26,12 +26,11 @@ func (r *report) scan(known *finder, end time.Time) {
 	}
 }
 
-// still says that no name came or went in a workspace without directories in it:
-// on file systems that count so, it has two names. A repository's file may have
-// changed without that.
+// still says that no name came or went in a workspace without directories in it. A
+// repository's file may have changed without that.
 func (r *report) still(known *finder) bool {
 	t, start := known.tops[r.watch.workspace], r.watch.start
-	return t.kept && !t.git && t.stamp.links == 2 && !t.stamp.since(start) && start.steadyUntil(known.start)
+	return t.kept && !t.git && t.stamp.leaf() && !t.stamp.since(start) && start.steadyUntil(known.start)
 }
 
 type scanner struct {
@@ -208,13 +207,13 @@ func (s *scanner) entry(fd int, dir, name string, kind byte, changed bool, guard
 }
 
 // descend puts a directory on the list. One without directories in it that did
-// not change needs no look: on file systems that count so, it has two names.
+// not change needs no look.
 func (s *scanner) descend(path string, p stamp) {
 	switch {
 	case s.known.gitDirs[path]:
 	case p.dev != s.dev:
 		s.other = path
-	case p.links == 2 && !p.since(s.start) && s.inGuarded(path) == nil:
+	case p.leaf() && !p.since(s.start) && s.inGuarded(path) == nil:
 	default:
 		s.todo = append(s.todo, found{path, p})
 	}

@@ -37,6 +37,10 @@ func (p stamp) dir() bool     { return p.kind() == unix.S_IFDIR }
 func (p stamp) link() bool    { return p.kind() == unix.S_IFLNK }
 func (p stamp) regular() bool { return p.kind() == unix.S_IFREG }
 
+// leaf says that no directory lies in a directory: on file systems that count so,
+// it has two names then.
+func (p stamp) leaf() bool { return p.links == 2 }
+
 // setID says that the file runs with the rights of its owner or group.
 func (p stamp) setID() bool {
 	return p.regular() && (p.mode&unix.S_ISUID != 0 || p.mode&unix.S_ISGID != 0 && p.mode&0o010 != 0)

@@ -43,6 +43,8 @@ func (p stamp) same(q stamp) bool {
 // Times of change that programs cannot set are not known here, so nothing is
 // remembered.
 
+func (c clock) steady() bool           { return false }
+func (p stamp) leaf() bool             { return false }
 func (c clock) steadyUntil(clock) bool { return false }
 func (p stamp) calm(clock) bool        { return false }
 func tellsChanges(string) bool         { return false }
