@@ -260,7 +260,9 @@ func (c *execCall) start(s *streams, err error, help string) int {
 	if settled := (*approvals.SettledError)(nil); errors.As(err, &settled) {
 		return s.settled(err)
 	}
-	if err != nil {
+	if refused := (*permit.RefusedError)(nil); c.wrapping && errors.As(err, &refused) {
+		s.toModel(refused)
+	} else if err != nil {
 		s.report(err)
 	}
 	status := result.ExitCode

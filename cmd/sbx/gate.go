@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/sbx-run/sbx"
@@ -136,6 +137,12 @@ func (s *streams) notPermitted(e *permit.RefusedError) {
 	if e.Kind == permit.RefusedParked {
 		s.say("hint", "sbx approvals show "+e.ID+" has all of it; approve "+e.ID+" runs it, deny "+e.ID+" does not")
 	}
+}
+
+// toModel says it to whoever reads the output of a wrapper: a model, that would try
+// again what has to be decided by a person.
+func (s *streams) toModel(e *permit.RefusedError) {
+	s.say("refused", strings.TrimPrefix(e.ForModel("sbx"), "Error: "))
 }
 
 // unsaved says that a grant could not be kept.
