@@ -31,6 +31,7 @@ func commands() []command {
 		{"image", "build an image for commands in containers", imageHelp, imageCommand},
 		{"setup", "choose how a runtime's commands are confined, and set it up", setupHelp, setupCommand},
 		{"doctor", "say what is wrong here, and what to do about it", doctorHelp, doctor},
+		{"completion", "print the script by which a shell completes what is typed", completionHelp, completionCommand},
 		{"probe", "try what a backend really stops on this machine", probeHelp, probeCommand},
 	}
 }
@@ -49,7 +50,7 @@ func help(s *streams, args []string) int {
 	if len(args) == 0 {
 		fmt.Fprint(s.out, overview)
 		for _, c := range commands() {
-			fmt.Fprintf(s.out, "  %-9s %s\n", c.name, c.summary)
+			fmt.Fprintf(s.out, "  %-10s %s\n", c.name, c.summary)
 		}
 		fmt.Fprint(s.out, "\nsbx SUBCOMMAND --help has examples and every flag; sbx --version says what this build can do.\n")
 		return exitOK

@@ -9,7 +9,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 )
 
 func main() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
@@ -31,7 +30,7 @@ type streams struct {
 
 func run(args []string, in, out, errs *os.File) int {
 	s := &streams{in: in, out: out, err: errs}
-	if len(args) > 0 && filepath.Base(args[0]) == wrapperName {
+	if len(args) > 0 && isWrapperName(args[0]) {
 		return wrapper(s, args[1:])
 	}
 	if len(args) < 2 {
@@ -46,6 +45,8 @@ func run(args []string, in, out, errs *os.File) int {
 		return version(s, rest)
 	case farName:
 		return farCommand(s, rest)
+	case completeName:
+		return completeCommand(s, rest)
 	case namespaceProbe:
 		return tryMount()
 	}

@@ -14,11 +14,23 @@ func TestReadKey(t *testing.T) {
 		typed      string
 		key, digit int
 	}{
-		{"\x1b[A", keyUp, 0}, {"\x1bOA", keyUp, 0}, {"k", keyUp, 0},
-		{"\x1b[B", keyDown, 0}, {"\x1bOB", keyDown, 0}, {"j", keyDown, 0},
-		{"\r", keyEnter, 0}, {"\n", keyEnter, 0},
-		{"\x1b", keyStop, 0}, {"q", keyStop, 0}, {"\x03", keyStop, 0}, {"\x04", keyStop, 0}, {"", keyStop, 0},
-		{"3", keyOther, 3}, {"x", keyOther, 0}, {"\x1b[C", keyOther, 0}, {"\x1bx", keyOther, 0},
+		{"\x1b[A", keyUp, 0},
+		{"\x1bOA", keyUp, 0},
+		{"k", keyUp, 0},
+		{"\x1b[B", keyDown, 0},
+		{"\x1bOB", keyDown, 0},
+		{"j", keyDown, 0},
+		{"\r", keyEnter, 0},
+		{"\n", keyEnter, 0},
+		{"\x1b", keyStop, 0},
+		{"q", keyStop, 0},
+		{"\x03", keyStop, 0},
+		{"\x04", keyStop, 0},
+		{"", keyStop, 0},
+		{"3", keyOther, 3},
+		{"x", keyOther, 0},
+		{"\x1b[C", keyOther, 0},
+		{"\x1bx", keyOther, 0},
 	} {
 		in := bufio.NewReader(strings.NewReader(tt.typed))
 		if key, digit := readKey(in); key != tt.key || digit != tt.digit {

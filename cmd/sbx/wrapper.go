@@ -1,6 +1,10 @@
 package main
 
-import "os"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
 
 const (
 	// wrapperName is the name that makes every argument the program's.
@@ -13,6 +17,12 @@ const (
 	agentVar   = "SBX_AGENT"
 	projectVar = "SBX_PROJECT"
 )
+
+// isWrapperName says whether a program was called by the name of the wrapper, or,
+// where sbx has another name, by that name and the same end.
+func isWrapperName(arg string) bool {
+	return strings.HasSuffix(filepath.Base(arg), strings.TrimPrefix(wrapperName, "sbx"))
+}
 
 func isWrapped() bool {
 	_, set := os.LookupEnv(workspaceVar)
