@@ -1,6 +1,6 @@
 # Completion of @SBX@ for bash 4 and newer: source <(@SBX@ completion bash)
 _sbx_complete() {
-	local line=${COMP_LINE:0:COMP_POINT} cur reply offer= cut i
+	local line=${COMP_LINE:0:COMP_POINT} cur reply offer='' cut i
 	local -a words
 	read -ra words <<<"$line"
 	[[ $line == *[[:space:]] ]] && words+=("")

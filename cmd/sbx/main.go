@@ -45,6 +45,8 @@ func run(args []string, in, out, errs *os.File) int {
 		return version(s, rest)
 	case farName:
 		return farCommand(s, rest)
+	case manName:
+		return manCommand(s, rest)
 	case completeName:
 		return completeCommand(s, rest)
 	case namespaceProbe:
