@@ -3,6 +3,9 @@
 # make check   lint, then test: what has to pass before a change is merged
 # make bench   the speed figures of docs/measurements.md
 # make fuzz    every fuzz target of PACKAGES (all) for FUZZTIME (30s)
+# make man     manual pages in bin/man
+# make install PREFIX=/usr/local [DESTDIR=…] [NAME=…]; make uninstall takes it away
+# make dist    tarballs, Debian packages and their checksums in dist/
 
 GO       ?= go
 FUZZTIME ?= 30s
@@ -18,18 +21,29 @@ RACE_DIRECT   ?= TestManyAtOnce|TestFullManyRuns|TestEndings|TestTimeLimit|TestC
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X github.com/sbx-run/sbx.release=$(VERSION)
 
-.PHONY: all build demo test lint check bench fuzz generate clean
+# Programs that sbx starts; they lie in PREFIX/libexec/sbx, and nobody types them.
+HELPERS := sbx-proxy sbx-init sbx-backend-docker sbx-backend-podman sbx-backend-containerd
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+NAME    ?= sbx
+DISTDIR ?= dist
+
+# The day of the sources, so that a second build gives the same bytes.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+export SOURCE_DATE_EPOCH
+
+.PHONY: all build demo test lint check bench fuzz generate man install uninstall dist clean
 
 all: build demo
 
 # Static and without a C library: one file that runs on any Linux.
 build:
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/sbx ./cmd/sbx
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/sbx-proxy ./cmd/sbx-proxy
 	@ln -sf sbx bin/sbx-exec
-	@for name in sbx-init sbx-backend-docker sbx-backend-podman sbx-backend-containerd; do \
-		CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/$$name ./cmd/$$name || exit; done
-	@echo "built bin/sbx $(VERSION), bin/sbx-proxy, the link bin/sbx-exec, and the helpers of the container backends"
+	@for name in $(HELPERS); do \
+		CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/$$name ./cmd/$$name || exit; done
+	@echo "built bin/sbx $(VERSION), the link bin/sbx-exec, and its helpers: $(HELPERS)"
 
 demo: build
 	@scripts/demo.sh bin/sbx
@@ -64,5 +78,21 @@ generate:
 	$(GO) generate ./...
 	$(GO) test ./cmd/sbx -run TestRulesDocument -update
 
+man: build
+	@rm -rf bin/man && mkdir -p bin/man
+	@bin/sbx __man bin/man $(NAME)
+	@echo "wrote bin/man"
+
+# Needs no Go when it was built before: `make && sudo make install`.
+install:
+	@test -x bin/sbx || { echo "make it first"; exit 1; }
+	@HELPERS="$(HELPERS)" scripts/install.sh bin "$(DESTDIR)$(PREFIX)" "$(NAME)"
+
+uninstall:
+	@scripts/install.sh --remove "$(DESTDIR)$(PREFIX)" "$(NAME)"
+
+dist:
+	@GO="$(GO)" HELPERS="$(HELPERS)" VERSION="$(VERSION)" scripts/dist.sh "$(DISTDIR)"
+
 clean:
-	rm -rf bin
+	rm -rf bin $(DISTDIR)

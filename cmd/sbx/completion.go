@@ -235,12 +235,20 @@ func valuesOf(command, flag, arg string) (list []string, offer string) {
 }
 
 // verbs are the words that a subcommand begins with.
-var verbs = map[string][]string{
-	"completion": {"bash", "zsh", "fish"},
-	"wrapper":    {"list", "show", "install"},
-	"session":    {"start", "exec", "ls", "stop"},
-	"preview":    {"ls", "show", "apply", "discard"},
-	"network":    {"presets"},
+func verbs(command string) []string {
+	switch command {
+	case "completion":
+		return []string{"bash", "zsh", "fish"}
+	case "wrapper":
+		return []string{"list", "show", "install"}
+	case "session":
+		return []string{"start", "exec", "ls", "stop"}
+	case "preview":
+		return []string{"ls", "show", "apply", "discard"}
+	case "network":
+		return []string{"presets"}
+	}
+	return nil
 }
 
 // operandsOf are what may stand where no flag does. before is what stands there
@@ -253,8 +261,8 @@ func operandsOf(command string, before []string) (list []string, offer string) {
 		}
 	}
 	switch {
-	case len(operands) == 0 && verbs[command] != nil:
-		return slices.Clone(verbs[command]), offerNothing
+	case len(operands) == 0 && verbs(command) != nil:
+		return verbs(command), offerNothing
 	case command == "wrapper" && len(operands) == 1 && operands[0] != "list":
 		return wrappers.Kinds(), offerNothing
 	case command == "probe" && len(operands) == 0:
