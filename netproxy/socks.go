@@ -10,6 +10,7 @@ import (
 
 	"github.com/sbx-run/sbx/netrules"
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/egress"
 )
 
 // SOCKS 5, RFC 1928: connections only, and nobody has to say who he is, since
@@ -35,7 +36,7 @@ const (
 // socks serves one SOCKS connection.
 func (s *Server) socks(c *client) {
 	defer c.Close()
-	target, code, err := s.socksRequest(c.Conn)
+	target, later, code, err := s.socksRequest(c.Conn)
 	if err != nil {
 		if code != socksDone {
 			_ = socksReply(c.Conn, code)
@@ -48,21 +49,33 @@ func (s *Server) socks(c *client) {
 		return
 	}
 	defer remote.Close()
-	if socksReply(c.Conn, socksDone) == nil {
-		s.relay(c.Conn, nil, remote, target)
+	if socksReply(c.Conn, socksDone) != nil {
+		return
 	}
+	local := c.Conn
+	if later {
+		if local, err = rejoin(local); err != nil {
+			return
+		}
+		defer local.Close()
+		if !s.track(local) {
+			return
+		}
+		defer s.forget(local)
+	}
+	s.relay(local, nil, remote, target)
 }
 
-// socksRequest reads the greeting and the request. A code says what to answer
-// to one that is not served.
-func (s *Server) socksRequest(c net.Conn) (t netrules.Target, code byte, err error) {
+// socksRequest reads the greeting and the request, later is one of
+// egress.LaterCommand. A code says what to answer to one that is not served.
+func (s *Server) socksRequest(c net.Conn) (t netrules.Target, later bool, code byte, err error) {
 	var b [257]byte
 	if _, err := io.ReadFull(c, b[:2]); err != nil {
-		return t, socksDone, err
+		return t, false, socksDone, err
 	}
 	methods := b[2 : 2+int(b[1])]
 	if _, err := io.ReadFull(c, methods); err != nil {
-		return t, socksDone, err
+		return t, false, socksDone, err
 	}
 	method := byte(socksNoMethod)
 	for _, m := range methods {
@@ -71,22 +84,23 @@ func (s *Server) socksRequest(c net.Conn) (t netrules.Target, code byte, err err
 		}
 	}
 	if _, err := c.Write([]byte{socksVersion, method}); err != nil {
-		return t, socksDone, err
+		return t, false, socksDone, err
 	}
 	if method == socksNoMethod {
-		return t, socksDone, errors.New("no method of authentication that is served")
+		return t, false, socksDone, errors.New("no method of authentication that is served")
 	}
 	if _, err := io.ReadFull(c, b[:4]); err != nil {
-		return t, socksDone, err
+		return t, false, socksDone, err
 	}
 	command, kind := b[1], b[3]
 	switch {
 	case b[0] != socksVersion:
-		return t, socksFailed, errors.New("not the version of the greeting")
-	case command != socksConnect:
-		return t, socksNoCommand, errors.New("only connections are served")
+		return t, false, socksFailed, errors.New("not the version of the greeting")
+	case command != socksConnect && command != egress.LaterCommand:
+		return t, false, socksNoCommand, errors.New("only connections are served")
 	}
-	return s.socksTarget(c, kind)
+	t, code, err = s.socksTarget(c, kind)
+	return t, command == egress.LaterCommand, code, err
 }
 
 func (s *Server) socksTarget(c net.Conn, kind byte) (t netrules.Target, code byte, err error) {

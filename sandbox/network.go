@@ -31,6 +31,10 @@ type Upstream struct{ HTTP, HTTPS, NoProxy string }
 // nobody else reaches. The port lies above those that Linux gives away by itself.
 const ProxyAddress = "127.0.0.1:61280"
 
+// WaitAddress is where sockets of the command that do not block are connecting
+// to until the host has answered. Nobody answers there.
+const WaitAddress = "127.0.0.1:61281"
+
 // HostUse is what went to and from one host at one port.
 type HostUse struct {
 	Host        string `json:"host"` // name as it was asked for, or address

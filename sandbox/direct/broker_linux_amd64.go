@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -32,36 +33,74 @@ const (
 
 var errGone = errors.New("the caller is gone")
 
-// carrier answers held connects, so many at once.
-func carrier() func(*notify.Held) {
-	slots := make(chan struct{}, atOnce)
-	return func(h *notify.Held) {
-		slots <- struct{}{}
-		defer func() { <-slots }()
-		carry(h)
-	}
+// carrier answers held connects of one run, so many at once.
+type carrier struct {
+	slots   chan struct{}
+	stop    [2]int // a pipe: its end ends all that waits
+	sockets *mint  // of the command's network; nil: connections that do not block are held, too
+	later   sync.WaitGroup
 }
 
-func carry(h *notify.Held) {
+func newCarrier() *carrier { return &carrier{slots: make(chan struct{}, atOnce), stop: [2]int{-1, -1}} }
+
+func (c *carrier) open() error { return unix.Pipe2(c.stop[:], unix.O_CLOEXEC) }
+
+// cancel ends what waits.
+func (c *carrier) cancel() {
+	closeAll(c.stop[1])
+	c.stop[1] = -1
+}
+
+// end lets go of everything. No call is held any more.
+func (c *carrier) end() {
+	if c == nil {
+		return
+	}
+	c.cancel()
+	c.later.Wait()
+	closeAll(c.stop[0])
+	c.sockets.close()
+	c.stop[0], c.sockets = -1, nil
+}
+
+func (c *carrier) carry(h *notify.Held) {
+	c.slots <- struct{}{}
+	release := func() { <-c.slots }
 	fd, err := h.Socket()
 	if err != nil {
+		release()
 		h.GoOn() // into a network without a way out
 		return
 	}
-	defer unix.Close(fd)
-	if !carriable(fd) {
+	switch what := kindOf(fd); {
+	case what == notCarried:
 		h.GoOn()
-		return
+	case what == underWay:
+		h.Pass() // EALREADY, EISCONN or, once, 0
+	case what == notBlocking && c.startLater(h, fd, release):
+		return // fd and the slot are its own now
+	default:
+		errno := c.throughProxy(h, fd)
+		if errno != 0 {
+			disconnect(fd) // the command may try again with it
+		}
+		h.Done(errno)
 	}
-	errno := throughProxy(h, fd)
-	if errno != 0 {
-		disconnect(fd) // the command may try again with it
-	}
-	h.Done(errno)
+	_ = unix.Close(fd)
+	release()
 }
 
-// carriable says that a socket is of TCP and was not connected yet.
-func carriable(fd int) bool {
+// kind is what a socket is to the carrier.
+type kind int
+
+const (
+	notCarried  kind = iota // not of TCP
+	underWay                // connected, or about to be
+	blocking                // the call returns when it is connected
+	notBlocking             // the call returns at once
+)
+
+func kindOf(fd int) kind {
 	option := func(name int) int {
 		n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, name)
 		if err != nil {
@@ -69,51 +108,97 @@ func carriable(fd int) bool {
 		}
 		return n
 	}
-	domain, protocol := option(unix.SO_DOMAIN), option(unix.SO_PROTOCOL)
+	domain := option(unix.SO_DOMAIN)
 	if domain != unix.AF_INET && domain != unix.AF_INET6 || option(unix.SO_TYPE) != unix.SOCK_STREAM {
-		return false
+		return notCarried
 	}
-	if protocol != unix.IPPROTO_TCP && protocol != unix.IPPROTO_MPTCP {
-		return false
+	switch option(unix.SO_PROTOCOL) {
+	case unix.IPPROTO_TCP:
+	case unix.IPPROTO_MPTCP: // has states of its own
+		if _, err := unix.Getpeername(fd); !errors.Is(err, unix.ENOTCONN) {
+			return underWay
+		}
+		return blocking
+	default:
+		return notCarried
 	}
-	_, err := unix.Getpeername(fd)
-	return errors.Is(err, unix.ENOTCONN)
+	if stateOf(fd) != tcpClose {
+		return underWay
+	}
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err == nil && flags&unix.O_NONBLOCK != 0 {
+		return notBlocking
+	}
+	return blocking
+}
+
+// States of tcp(7) as TCP_INFO tells them.
+const (
+	tcpSynSent = 2
+	tcpClose   = 7
+)
+
+func stateOf(fd int) uint8 {
+	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return 0
+	}
+	return info.State
 }
 
 // throughProxy connects a socket to the proxy and asks it for the peer.
-func throughProxy(h *notify.Held, fd int) unix.Errno {
-	until := time.Now().Add(carryTime)
-	err := unix.Connect(fd, proxyFor(fd))
-	if err != nil && !errors.Is(err, unix.EINPROGRESS) && !errors.Is(err, unix.EINTR) {
+func (c *carrier) throughProxy(h *notify.Held, fd int) unix.Errno {
+	w := waiting{c.stop[0], h.Waits, time.Now().Add(carryTime)}
+	if err := w.ask(fd, socksConnect, h.Peer()); err != nil {
 		return errnoOf(err)
 	}
-	if err := ready(h, fd, unix.POLLOUT, until); err != nil {
-		return errnoOf(err)
+	return w.answer(fd)
+}
+
+const socksConnect = 1
+
+// ask connects a socket to the proxy, and says what is wanted.
+func (w waiting) ask(fd int, command byte, peer netip.AddrPort) error {
+	err := unix.Connect(fd, proxyFor(fd))
+	if err != nil && !errors.Is(err, unix.EINPROGRESS) && !errors.Is(err, unix.EINTR) {
+		return err
+	}
+	if err := w.ready(fd, unix.POLLOUT); err != nil {
+		return err
 	}
 	if n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR); err != nil || n != 0 {
 		return unix.ENETUNREACH
 	}
+	var methods [2]byte
+	if err := w.exchange(fd, []byte{5, 1, 0}, methods[:]); err != nil { // version 5, one method: none
+		return err
+	}
+	if methods != [2]byte{5, 0} {
+		return unix.EPROTO
+	}
+	return w.exchange(fd, socksRequest(command, peer), nil)
+}
+
+// answer hears what the proxy says to that.
+func (w waiting) answer(fd int) unix.Errno {
 	var reply [10]byte
-	for _, step := range []struct{ say, hear []byte }{
-		{[]byte{5, 1, 0}, reply[:2]}, // version 5, one method: none
-		{socksRequest(h.Peer()), reply[:]},
-	} {
-		if err := exchange(h, fd, step.say, step.hear, until); err != nil {
-			return errnoOf(err)
-		}
-		if reply[0] != 5 {
-			return unix.EPROTO
-		}
-		if reply[1] != 0 {
-			return socksErrno(reply[1])
-		}
+	if err := w.exchange(fd, nil, reply[:]); err != nil {
+		return errnoOf(err)
+	}
+	switch {
+	case reply[0] != 5:
+		return unix.EPROTO
+	case reply[1] != 0:
+		return socksErrno(reply[1])
 	}
 	return 0
 }
 
 // proxyFor is the proxy's address as a socket of this family takes it.
-func proxyFor(fd int) unix.Sockaddr {
-	at := netip.MustParseAddrPort(sandbox.ProxyAddress)
+func proxyFor(fd int) unix.Sockaddr { return addressFor(fd, sandbox.ProxyAddress) }
+
+func addressFor(fd int, address string) unix.Sockaddr {
+	at := netip.MustParseAddrPort(address)
 	if domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err == nil && domain == unix.AF_INET6 {
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0) // the proxy has an IPv4 address
 		return &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
@@ -122,12 +207,12 @@ func proxyFor(fd int) unix.Sockaddr {
 }
 
 // socksRequest asks for a connection (RFC 1928).
-func socksRequest(to netip.AddrPort) []byte {
+func socksRequest(command byte, to netip.AddrPort) []byte {
 	kind := byte(4)
 	if to.Addr().Is4() {
 		kind = 1
 	}
-	return binary.BigEndian.AppendUint16(append([]byte{5, 1, 0, kind}, to.Addr().AsSlice()...), to.Port())
+	return binary.BigEndian.AppendUint16(append([]byte{5, command, 0, kind}, to.Addr().AsSlice()...), to.Port())
 }
 
 // socksErrno translates the proxy's refusals.
@@ -143,11 +228,18 @@ func socksErrno(code byte) unix.Errno {
 	return unix.ETIMEDOUT
 }
 
+// waiting says how long to wait.
+type waiting struct {
+	stop  int         // a descriptor whose end ends it
+	alive func() bool // somebody waits for the answer; nil: always
+	until time.Time
+}
+
 // exchange says something and hears exactly as much as is expected: what comes
 // behind it is for the command.
-func exchange(h *notify.Held, fd int, say, hear []byte, until time.Time) error {
+func (w waiting) exchange(fd int, say, hear []byte) error {
 	for len(say) > 0 {
-		if err := ready(h, fd, unix.POLLOUT, until); err != nil {
+		if err := w.ready(fd, unix.POLLOUT); err != nil {
 			return err
 		}
 		n, err := unix.SendmsgN(fd, say, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
@@ -157,7 +249,7 @@ func exchange(h *notify.Held, fd int, say, hear []byte, until time.Time) error {
 		say = say[max(n, 0):]
 	}
 	for len(hear) > 0 {
-		if err := ready(h, fd, unix.POLLIN, until); err != nil {
+		if err := w.ready(fd, unix.POLLIN); err != nil {
 			return err
 		}
 		n, _, err := unix.Recvfrom(fd, hear, unix.MSG_DONTWAIT)
@@ -174,21 +266,29 @@ func exchange(h *notify.Held, fd int, say, hear []byte, until time.Time) error {
 
 func again(err error) bool { return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) }
 
-// ready waits for a socket as long as somebody waits for the answer.
-func ready(h *notify.Held, fd int, events int16, until time.Time) error {
-	for time.Now().Before(until) {
-		fds := []unix.PollFd{{Fd: int32(fd), Events: events}}
-		n, err := unix.Poll(fds, int(glance/time.Millisecond))
+// ready waits for a socket.
+func (w waiting) ready(fd int, events int16) error {
+	for {
+		left := time.Until(w.until)
+		if left <= 0 {
+			return unix.ETIMEDOUT
+		}
+		if w.alive != nil {
+			left = min(left, glance)
+		}
+		fds := []unix.PollFd{{Fd: int32(fd), Events: events}, {Fd: int32(w.stop)}}
+		_, err := unix.Poll(fds, int((left+time.Millisecond-1)/time.Millisecond))
 		switch {
 		case err != nil && !errors.Is(err, unix.EINTR):
 			return err
-		case n > 0:
+		case fds[1].Revents != 0:
+			return errGone
+		case fds[0].Revents != 0:
 			return nil
-		case !h.Waits():
+		case w.alive != nil && !w.alive():
 			return errGone
 		}
 	}
-	return unix.ETIMEDOUT
 }
 
 func errnoOf(err error) unix.Errno {

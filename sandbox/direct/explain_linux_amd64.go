@@ -133,9 +133,9 @@ func carryGap(p sandbox.Profile, full bool) *sandbox.Gap {
 // explainer hears of what one run is refused. A nil one does nothing.
 type explainer struct {
 	acts    notify.Acts
-	records bool               // denials are recorded
-	carry   func(*notify.Held) // leads connections to the proxy; nil: there is none
-	sockets [2]int             // ours, the child's
+	records bool     // denials are recorded
+	carrier *carrier // leads connections to the proxy; nil: there is none
+	sockets [2]int   // ours, the child's
 	watcher *notify.Watcher
 	witness *witness
 	log     sandbox.DenialLog
@@ -148,7 +148,7 @@ func newExplainer(p sandbox.Profile, d decision, full bool) *explainer {
 		x.acts, x.records = watched(p, full), true
 	}
 	if full && p.Network == sandbox.NetworkRules && !hasGap(d.gaps, sandbox.AllCarried) {
-		x.acts, x.carry = x.acts|notify.Of(notify.Connect), carrier()
+		x.acts, x.carrier = x.acts|notify.Of(notify.Connect), newCarrier()
 	}
 	if x.acts == 0 {
 		return nil
@@ -190,6 +190,7 @@ func (x *explainer) plan(p *spawn.Plan) {
 	if x == nil {
 		return
 	}
+	x.planMint(p)
 	m := newRights()
 	flags, _ := listener()
 	planListener(p, x.acts, flags, p.Word(&m.fd))
@@ -221,6 +222,13 @@ func (x *explainer) begin(p sandbox.Profile, rooted bool, b rulebook) (err error
 			root, err = received(x.sockets[0])
 		}
 	}
+	var carry func(*notify.Held)
+	if err == nil && x.carrier != nil {
+		carry = x.carrier.carry
+		if err = x.carrier.open(); err == nil {
+			x.carrier.sockets, err = newMint(x.sockets[0])
+		}
+	}
 	fd := -1
 	if err == nil {
 		fd, err = received(x.sockets[0])
@@ -229,6 +237,7 @@ func (x *explainer) begin(p sandbox.Profile, rooted bool, b rulebook) (err error
 		x.witness, err = newWitness(p, root, mounts)
 	}
 	if err != nil {
+		x.carrier.end()
 		closeAll(mounts, root, fd)
 		return &proc.StepError{Step: "take over the listener", Err: err}
 	}
@@ -247,7 +256,7 @@ func (x *explainer) begin(p sandbox.Profile, rooted bool, b rulebook) (err error
 		case !known:
 			x.unknown++
 		}
-	}, x.carry)
+	}, carry)
 	return err
 }
 
@@ -279,6 +288,10 @@ const judging = 2 * time.Second
 func (x *explainer) finish(r *sandbox.Result) {
 	if x == nil || x.watcher == nil {
 		return
+	}
+	if x.carrier != nil {
+		defer x.carrier.end()
+		x.carrier.cancel()
 	}
 	lost, ended := x.watcher.Finish(judging)
 	if ended {

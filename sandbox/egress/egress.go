@@ -47,6 +47,14 @@ func (r Report) Fill(to *sandbox.Result) {
 	to.DenialsBeyond += r.DenialsBeyond
 }
 
+// LaterCommand is a command of our own in the SOCKS protocol. It asks for a
+// connection as the command CONNECT does. After the proxy has said that it stands, the
+// client sends the two bytes of a port and ends. The proxy then connects this
+// end anew, from sandbox.WaitAddress to that port of 127.0.0.1: a socket there that
+// is connecting to sandbox.WaitAddress is connected by that (simultaneous open,
+// RFC 9293, 3.5), and to the host.
+const LaterCommand = 0xf1
+
 // ErrNoListener is the answer of a proxy whose sandbox ended before it had made
 // the listener: what went wrong is for the sandbox to say.
 var ErrNoListener = errors.New("the sandbox made no listener")

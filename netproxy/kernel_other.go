@@ -3,6 +3,7 @@
 package netproxy
 
 import (
+	"errors"
 	"net"
 	"sync/atomic"
 )
@@ -10,3 +11,5 @@ import (
 func splice(net.Conn, net.Conn, *atomic.Int64) (bool, error) { return false, nil }
 
 func keepNear(net.Conn) {}
+
+func rejoin(net.Conn) (net.Conn, error) { return nil, errors.ErrUnsupported }
