@@ -47,6 +47,13 @@ func newLink(o Options) (*link, error) {
 	return &link{options: o, client: client, base: filepath.Join(dir, name)}, nil
 }
 
+// further is another connection to the same machine.
+func (l *link) further(n int) *link {
+	other := *l
+	other.base = fmt.Sprintf("%s-%d", l.base, n)
+	return &other
+}
+
 // clientDirs is where ssh is looked for: PATH may hold directories of a workspace.
 var clientDirs = [...]string{"/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin", "/run/current-system/sw/bin"}
 
@@ -85,7 +92,7 @@ func stateDir(named string) (string, error) {
 	var first error
 	for _, dir := range dirs {
 		err := error(nil)
-		if len(dir)+17 > longestSocket || strings.Contains(dir, "${") {
+		if len(dir)+len("/0123456789abcdef-7") > longestSocket || strings.Contains(dir, "${") {
 			err = fmt.Errorf("directory %q: it is too long for a socket", dir)
 		}
 		if err == nil {

@@ -92,6 +92,7 @@ type machine struct {
 	options   ssh.Options
 	profile   sandbox.Profile
 	wrap      []string // before sshd's command line
+	extra     string   // lines of its configuration
 }
 
 func need(t *testing.T) string {
@@ -178,7 +179,7 @@ func (m *machine) serve(address string) {
 
 func (m *machine) listen(address string) bool {
 	config := fmt.Sprintf("ListenAddress %s:%d\nHostKey %s/host\nAuthorizedKeysFile %s/key.pub\nStrictModes no\nUsePAM no\nPidFile none\n"+
-		"PermitRootLogin prohibit-password\nSetEnv HOME=%s\nMaxSessions 100\n", address, m.port, m.dir, m.dir, m.home)
+		"PermitRootLogin prohibit-password\nSetEnv HOME=%s\n%s", address, m.port, m.dir, m.dir, m.home, m.extra)
 	check(m, os.WriteFile(m.dir+"/sshd", []byte(config), 0o600))
 	log, err := os.Create(m.dir + "/log")
 	check(m, err)

@@ -95,8 +95,8 @@ func (n *near) carry(o wire.Order, stage chan<- carried) {
 }
 
 // start opens a session.
-func (s *session) start(command string, c sandbox.Command) (*near, error) {
-	channel, err := s.link.open(command)
+func (s *session) start(l *link, command string, c sandbox.Command) (*near, error) {
+	channel, err := l.open(command)
 	if err != nil {
 		return nil, err
 	}

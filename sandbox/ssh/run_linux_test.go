@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -267,5 +269,79 @@ func TestNothingIsForwarded(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A server takes few sessions on a connection, and commands come all at once.
+func TestManyAtOnce(t *testing.T) {
+	m := prepare(t, ssh.Shared)
+	m.extra = "MaxSessions 2\n"
+	m.serve("127.0.0.1")
+	s := m.open()
+	var all sync.WaitGroup
+	for i := range 7 {
+		all.Go(func() {
+			var out bytes.Buffer
+			word := fmt.Sprint("word ", i)
+			result, err := s.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", "sleep 1; echo $1", "sh", word}, Stdout: &out})
+			if err != nil || out.String() != word+"\n" || result.ExitCode != 0 {
+				t.Errorf("%v, %q, %+v", err, out.String(), result)
+			}
+		})
+	}
+	all.Wait()
+	if n := len(m.sockets()); n < 2 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// The command line: flags, variables, the record, and what stands on which stream.
+func TestCommandLine(t *testing.T) {
+	m := newMachine(t, ssh.Sync)
+	m.write("file", "carried")
+	config := m.dir + "/here/config.json" // a directory of its own: no workspace may lie beside it
+	check(t, os.WriteFile(config, fmt.Appendf(nil, `{"sbx": {"backend": "ssh", "ssh": {"host": "127.0.0.1", "options": %q}}}`, m.options.Options), 0o600))
+	call := func(args ...string) (out, errs string, code int) {
+		t.Helper()
+		c := exec.Command(os.Getenv(programVar), args...)
+		c.Dir = m.profile.Workspace
+		c.Env = []string{"HOME=" + m.dir + "/here", "PATH=/usr/bin:/bin", "PEPE_CONFIG=" + config, "XDG_STATE_HOME=" + m.dir + "/s", "API_TOKEN=secret-of-here", "PLAIN=kept"}
+		var o, e bytes.Buffer
+		c.Stdout, c.Stderr = &o, &e
+		err := c.Run()
+		if c.ProcessState == nil {
+			t.Fatal(err)
+		}
+		return o.String(), e.String(), c.ProcessState.ExitCode()
+	}
+	t.Cleanup(func() {
+		sockets, _ := filepath.Glob(m.dir + "/s/sbx/ssh/*")
+		for _, socket := range sockets {
+			_ = exec.Command("/usr/bin/ssh", "-F", "/dev/null", "-O", "exit", "-S", socket, "x").Run()
+		}
+	})
+	record := m.dir + "/out/record"
+	out, errs, code := call("exec", "--result", record, "--", "sh", "-c", `cat file; echo " $PLAIN <$API_TOKEN>"; echo made >made; exit 255`)
+	if out != "carried kept <>\n" || code != 255 || strings.Contains(errs, "error") {
+		t.Errorf("%q, %q, %d", out, errs, code)
+	}
+	text, err := os.ReadFile(record)
+	check(t, err)
+	for _, want := range []string{`"backend":"ssh"`, `"exit_code":255`, `"writes-confined"`, `"ending":"exit"`, "direct on 127.0.0.1"} {
+		if !strings.Contains(strings.ReplaceAll(string(text), `": `, `":`), want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+	if made, _ := os.ReadFile(m.profile.Workspace + "/made"); string(made) != "made\n" {
+		t.Errorf("%q", made)
+	}
+	if out, errs, code := call("exec", "--dry-run", "--", "true"); code != 0 || !strings.Contains(out, "start sbx there") {
+		t.Errorf("%q, %q, %d", out, errs, code)
+	}
+	if out, errs, code := call("exec", "--ssh-host", "-oProxyCommand=id", "--", "true"); code != 125 || out != "" || !strings.Contains(errs, "sbx: error:") {
+		t.Errorf("%q, %q, %d", out, errs, code)
+	}
+	if out, errs, code := call("exec", "--", "rm", "-rf", "/"); code != 126 || out != "" || !strings.Contains(errs, "sbx: refused:") {
+		t.Errorf("%q, %q, %d", out, errs, code)
 	}
 }

@@ -160,28 +160,35 @@ func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 	return result, s.wrap(err)
 }
 
+// maxLinks bounds the connections to one machine: a server takes ten sessions on
+// each, if its owner has not decided otherwise.
+const maxLinks = 8
+
 // ask sends an order and attends to it. A connection that turns out to be broken
-// before the other side has taken the order is made anew, once.
+// before the other side has taken the order is made anew, once; one that takes no
+// more sessions is left to those that it has.
 func (s *session) ask(ctx context.Context, o wire.Order, c sandbox.Command) (wire.Answer, error) {
-	var last error
-	for range 2 {
-		answer, err := s.askOnce(ctx, o, c)
+	l, last, again := s.link, error(nil), 1
+	for n := 1; n < maxLinks && again >= 0; {
+		answer, err := s.askOnce(ctx, l, o, c)
+		last = err
 		var broken *brokenError
 		var missing *missingError
 		switch {
+		case errors.As(err, &broken) && ctx.Err() == nil && l.answers(): // it stands, and refuses
+			l = s.link.further(n)
+			n++
+			continue
 		case errors.As(err, &broken) && ctx.Err() == nil:
-			if s.link.answers() { // it stands, and refuses
-				return answer, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
-			}
-			if ferr := s.link.forget(ctx); ferr != nil {
+			if ferr := l.forget(ctx); ferr != nil {
 				return answer, fmt.Errorf("%w: %w", ferr, sandbox.ErrStart)
 			}
 		case errors.As(err, &missing):
-			_ = os.Remove(s.link.base + ".far")
+			_ = os.Remove(l.base + ".far")
 		default:
 			return answer, err
 		}
-		last = err
+		again--
 	}
 	return wire.Answer{}, fmt.Errorf("%w: %w", last, sandbox.ErrUnavailable)
 }
@@ -191,15 +198,15 @@ type missingError struct{ words string }
 
 func (e *missingError) Error() string { return "start sbx there: " + e.words }
 
-func (s *session) askOnce(ctx context.Context, o wire.Order, c sandbox.Command) (wire.Answer, error) {
-	command, err := s.link.program(ctx)
+func (s *session) askOnce(ctx context.Context, l *link, o wire.Order, c sandbox.Command) (wire.Answer, error) {
+	command, err := l.program(ctx)
 	if err != nil {
 		if broken := (*brokenError)(nil); errors.As(err, &broken) {
 			return wire.Answer{}, err
 		}
 		return wire.Answer{}, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
 	}
-	n, err := s.start(command, c)
+	n, err := s.start(l, command, c)
 	var broken *brokenError
 	if errors.As(err, &broken) {
 		return wire.Answer{}, err
