@@ -132,6 +132,31 @@ func TestReaper(t *testing.T) {
 	})
 }
 
+// What is nobody's is listed, and goes when it is told to; nothing else does.
+func TestSweep(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		switch r.engine { // it is asked without a profile
+		case docker.Docker:
+			r.Setenv("DOCKER_HOST", host(r.engine))
+		case containerd.Name:
+			r.Setenv("CONTAINERD_ADDRESS", host(r.engine))
+		}
+		uid := fmt.Sprintf("run.sbx.uid=%d", os.Geteuid())
+		dead := r.create(uid, "run.sbx.kind=run", "run.sbx.owner=1:1:1:another-boot")
+		others := r.create("run.sbx.uid=4242", "run.sbx.kind=run", "run.sbx.owner=1:1:1:another-boot")
+		sweeper := r.backend().(sandbox.Sweeper)
+		for _, remove := range []bool{false, true} {
+			if left, err := sweeper.Sweep(r.Context(), remove); err != nil || !slices.Contains(left, dead) || slices.Contains(left, others) {
+				r.Errorf("remove %v: %q, %v; dead %s, another's %s", remove, left, err, dead, others)
+			}
+			if have := r.containers(); slices.Contains(have, dead) == remove || !slices.Contains(have, others) {
+				r.Errorf("remove %v: there are %q", remove, have)
+			}
+		}
+		r.remove(others)
+	})
+}
+
 // Many at once, without a failure.
 func TestManyAtOnce(t *testing.T) {
 	eachEngine(t, func(r *room) {

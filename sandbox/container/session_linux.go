@@ -208,7 +208,21 @@ func (s *session) remove(id string) {
 func (s *session) reap() {
 	ctx, cancel := context.WithTimeout(context.Background(), removeTime)
 	defer cancel()
-	_ = s.engine.Reap(ctx)
+	_, _ = Sweep(ctx, s.engine, true) // what is left is the next one's
+}
+
+// Sweep lists the containers of this user that nobody can use any more, and removes
+// them when told to. One that another reaper took is no error.
+func Sweep(ctx context.Context, e Engine, remove bool) ([]string, error) {
+	left, err := e.Abandoned(ctx)
+	if err != nil || !remove {
+		return left, err
+	}
+	var errs []error
+	for _, id := range left {
+		errs = append(errs, e.Remove(ctx, id))
+	}
+	return left, errors.Join(errs...)
 }
 
 // learn adds gaps that only the engine tells. One that was required refuses the

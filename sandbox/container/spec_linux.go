@@ -67,8 +67,8 @@ type Engine interface {
 	Ended(id string)
 	// Remove ends a container and forgets it, whatever it does.
 	Remove(ctx context.Context, id string) error
-	// Reap removes the containers of this user that nobody can use any more.
-	Reap(context.Context) error
+	// Abandoned lists the containers of this user that nobody can use any more.
+	Abandoned(context.Context) ([]string, error)
 	// Architecture of an image that is here, as Go names it; "" if unknown.
 	Architecture(ctx context.Context, image string) string
 	Close()

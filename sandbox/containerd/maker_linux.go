@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -198,19 +197,30 @@ func (e *engine) removeTask(ctx context.Context, id string) error {
 	return err
 }
 
-// Reap removes the containers of this user whose makers are gone.
-func (e *engine) Reap(ctx context.Context) error {
+// Abandoned lists the containers of this user whose makers are gone.
+func (e *engine) Abandoned(ctx context.Context) ([]string, error) {
 	list, err := e.ContainerService().List(ctx, fmt.Sprintf("labels.%q==%d", container.LabelUser, os.Geteuid()))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var errs []error
+	var left []string
 	for _, c := range list {
 		if e.abandoned(ctx, c) {
-			errs = append(errs, e.Remove(ctx, c.ID))
+			left = append(left, c.ID)
 		}
 	}
-	return errors.Join(errs...)
+	return left, nil
+}
+
+// Sweep lists, or removes, the containers that killed processes of the same user
+// left: see sandbox.Sweeper.
+func (b *Backend) Sweep(ctx context.Context, remove bool) ([]string, error) {
+	e, err := b.connect(ctx, sandbox.Container{})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	return container.Sweep(ctx, e, remove)
 }
 
 // abandoned says whether a container is nobody's any more. A session that has

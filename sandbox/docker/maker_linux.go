@@ -131,19 +131,31 @@ func (e *engine) Remove(ctx context.Context, id string) error {
 	return err
 }
 
-// Reap removes the containers of this user whose makers are gone.
-func (e *engine) Reap(ctx context.Context) error {
+// Abandoned lists the containers of this user whose makers are gone.
+func (e *engine) Abandoned(ctx context.Context) ([]string, error) {
 	filters := make(client.Filters).Add("label", fmt.Sprintf("%s=%d", container.LabelUser, os.Geteuid()))
 	list, err := e.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var left []string
 	for _, c := range list.Items {
 		if container.Abandoned(c.Labels, c.State == api.StateRunning) {
-			_ = e.Remove(ctx, c.ID) // with an error, another reaper was faster
+			left = append(left, c.ID)
 		}
 	}
-	return nil
+	return left, nil
+}
+
+// Sweep lists, or removes, the containers that killed processes of the same user
+// left: see sandbox.Sweeper.
+func (b *Backend) Sweep(ctx context.Context, remove bool) ([]string, error) {
+	e, err := b.connect(ctx, sandbox.Container{})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	return container.Sweep(ctx, e, remove)
 }
 
 // Architecture asks what the image is for.

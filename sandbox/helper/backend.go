@@ -52,26 +52,46 @@ func (b *Backend) program(p sandbox.Profile) (string, error) {
 
 // Probe asks the helper what it can enforce here.
 func (b *Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
-	path, err := b.program(sandbox.Profile{})
+	var c sandbox.Capabilities
+	err := b.ask(ctx, verbProbe, &c)
+	if err == nil && c.Backend == "" {
+		err = &remoteError{"its answer names no backend", sandbox.ErrUnavailable}
+	}
 	if err != nil {
 		return sandbox.Capabilities{}, err
 	}
-	probe := exec.CommandContext(ctx, path, verbProbe)
+	return c, nil
+}
+
+// Sweep lets the helper list, or remove, what killed runs left: see sandbox.Sweeper.
+func (b *Backend) Sweep(ctx context.Context, remove bool) (left []string, err error) {
+	verb := verbLeft
+	if remove {
+		verb = verbSweep
+	}
+	err = b.ask(ctx, verb, &left)
+	return left, err
+}
+
+// ask runs the helper for an answer on its standard output.
+func (b *Backend) ask(ctx context.Context, verb string, answer any) error {
+	path, err := b.program(sandbox.Profile{})
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, path, verb)
 	var said bytes.Buffer
-	probe.Stderr = &said
-	out, err := probe.Output()
-	var c sandbox.Capabilities
+	cmd.Stderr = &said
+	out, err := cmd.Output()
 	if err == nil {
-		if err = json.Unmarshal(out, &c); err == nil && c.Backend == "" {
-			err = errors.New("its answer names no backend")
-		}
+		err = json.Unmarshal(out, answer)
 	} else if words := strings.TrimSpace(said.String()); words != "" {
 		err = errors.New(words)
 	}
 	if err != nil {
-		return sandbox.Capabilities{}, &remoteError{err.Error(), sandbox.ErrUnavailable}
+		return &remoteError{err.Error(), sandbox.ErrUnavailable}
 	}
-	return c, nil
+	return nil
 }
 
 // Open finds the helper. Whether the profile can be held the helper says when a

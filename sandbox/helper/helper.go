@@ -29,6 +29,8 @@ const (
 	verbRun   = "run"
 	verbStart = "start"
 	verbStop  = "stop"
+	verbLeft  = "left"
+	verbSweep = "sweep"
 )
 
 // order is what a helper reads first. Control messages follow; their end says

@@ -21,6 +21,8 @@ const usage = `%s runs commands for sbx. It is not called by hand.
   run     read an order from $SBX_PLAN_FD, run it, write the result to $SBX_RESULT_FD
   start, stop
           the same for a sandbox that is kept between commands
+  left, sweep
+          print what killed runs left and nobody uses, as a JSON list; sweep removes it
 `
 
 // Serve is the main function of a helper around a backend. It returns the exit
@@ -33,6 +35,8 @@ func Serve(b sandbox.Backend, args []string) int {
 	switch verb {
 	case verbProbe:
 		return probe(b)
+	case verbLeft, verbSweep:
+		return sweep(b, verb == verbSweep)
 	case verbPlan, verbRun, verbStart, verbStop:
 	case "--help", "-h":
 		fmt.Printf(usage, Prefix+b.Name())
@@ -62,6 +66,24 @@ func probe(b sandbox.Backend) int {
 		return 1
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(c); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// sweep prints what is left, and removes it if told to. A backend that leaves
+// nothing has nothing to say.
+func sweep(b sandbox.Backend, remove bool) int {
+	left := []string{}
+	if sweeper, ok := b.(sandbox.Sweeper); ok {
+		found, err := sweeper.Sweep(context.Background(), remove)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		left = append(left, found...)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(left); err != nil {
 		return 1
 	}
 	return 0
