@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -168,7 +169,7 @@ func (g *Gate) decide(run *Run, c Call, where *Context) (Answer, error) {
 		where.Always, broken = g.Store.Granted(where.Agent)
 	}
 	if g.Open {
-		where.Always = []string{Everything}
+		where.Always = append(slices.Clone(where.Always), Everything) // beside answers to policies
 	}
 	where.Tainted = run.Tainted()
 	where.InRun, where.InSession = run.granted(), nil

@@ -93,6 +93,20 @@ func TestGateRemembers(t *testing.T) {
 	}
 }
 
+// A policy's question is answered once for good, also where grants are not needed.
+func TestOpenGateRemembersPolicies(t *testing.T) {
+	g := &Gate{Store: &memory{}, Open: true, Policies: []Scope{says("p", Ask, "look")}}
+	p := &person{d: Always}
+	for range 2 {
+		if got, err := g.Pass(t.Context(), read("rm x"), ann, p.ask); err != nil || got.Verdict != "allow" {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	if got, _ := g.Store.Granted("a"); len(p.asked) != 1 || !slices.Equal(got, []string{"policy_ask__bash:deletes"}) {
+		t.Errorf("asked %d times, kept %q", len(p.asked), got)
+	}
+}
+
 // One answer of a session is for the calls that wait for theirs meanwhile, too.
 func TestGateAsksASessionOnceAtATime(t *testing.T) {
 	g := &Gate{Sessions: &Sessions{}}

@@ -139,6 +139,7 @@ type execCall struct {
 
 	trusts   bool        // the agent takes content from outside for its own
 	gated    bool        // there is a gate
+	asks     bool        // and it needs permission, not policies alone
 	engine   *sbx.Engine // of a call that was understood
 	wrapping bool        // a runtime calls, not a person
 	request  sbx.Request

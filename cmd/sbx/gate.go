@@ -84,7 +84,7 @@ func (c *execCall) gate(o *sbx.Options, file config.Config) error {
 			c.sessionGate(o, g)
 		}
 	}
-	o.Gate = g
+	o.Gate, c.asks = g, asks
 	agent, known := file.Agents[c.agent]
 	c.trusts, c.agentKnown = agent.TrustUntrusted, known
 	if !c.permission.noPark && c.claim == nil {
@@ -125,7 +125,7 @@ func (c *execCall) run() context.Context {
 		return ctx
 	}
 	ctx, run := permit.Begin(ctx, c.trusts)
-	if c.permission.tainted || os.Getenv(taintedVar) == "1" {
+	if c.asks && (c.permission.tainted || os.Getenv(taintedVar) == "1") { // policies alone look at no grant
 		run.Taint()
 	}
 	return ctx
