@@ -4,6 +4,7 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/bwrap"
 	"github.com/sbx-run/sbx/sandbox/direct"
+	"github.com/sbx-run/sbx/sandbox/firejail"
 	"github.com/sbx-run/sbx/sandbox/helper"
 	"github.com/sbx-run/sbx/sandbox/none"
 	"github.com/sbx-run/sbx/sandbox/seatbelt"
@@ -20,6 +21,7 @@ func Backends() *sandbox.Registry {
 	r.Add(direct.New())
 	r.Add(seatbelt.New(seatbelt.Options{}))
 	r.Add(bwrap.New())
+	r.Add(firejail.New())
 	r.Add(helper.New("docker"))
 	r.Add(helper.New("podman"))
 	r.Add(helper.New("containerd"))

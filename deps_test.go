@@ -134,6 +134,10 @@ var rooms = []room{
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
 	{
+		dir: "sandbox/firejail", rooms: []string{"sandbox", "sandbox/bound", "sandbox/cgroup", "sandbox/filter", "sandbox/layout", "sandbox/proc", "sandbox/spawn", "sandbox/under"}, modules: []string{sysModule}, light: true,
+		why: "a backend knows the contract, not the engine, and no other backend",
+	},
+	{
 		dir: "sandbox/credentials", pure: true, light: true,
 		why: "a table that every backend reads in its own way",
 	},
@@ -213,13 +217,13 @@ var rooms = []room{
 	},
 	{
 		dir:   ".",
-		rooms: []string{"shell", "classify", "guard", "secretsenv", "redact", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/seatbelt", "sandbox/bwrap", "sandbox/direct", "sandbox/helper", "sandbox/protect", "sandbox/credentials", "sandbox/ssh", "changes"},
+		rooms: []string{"shell", "classify", "guard", "secretsenv", "redact", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/seatbelt", "sandbox/bwrap", "sandbox/firejail", "sandbox/direct", "sandbox/helper", "sandbox/protect", "sandbox/credentials", "sandbox/ssh", "changes"},
 		light: true,
 		why:   "the engine is the flow over the light rooms; system calls and heavy libraries stay behind Backend",
 	},
 	{
 		dir:     "cmd/sbx",
-		rooms:   []string{".", "approvals", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/bwrap", "sandbox/direct", "sandbox/command", "sandbox/helper", "sandbox/proc", "sandbox/probes", "sandbox/warm", "sandbox/ssh", "sandbox/ssh/far", "sandbox/ssh/wire", "hook", "wrappers", "changes"},
+		rooms:   []string{".", "approvals", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/bwrap", "sandbox/firejail", "sandbox/direct", "sandbox/command", "sandbox/helper", "sandbox/proc", "sandbox/probes", "sandbox/warm", "sandbox/ssh", "sandbox/ssh/far", "sandbox/ssh/wire", "hook", "wrappers", "changes"},
 		modules: []string{sysModule},
 		light:   true,
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",

@@ -31,7 +31,7 @@ needed=(
 	"busybox-static|a static program to confine|command -v busybox"
 	"shellcheck|the wrapper scripts and our own|command -v shellcheck"
 	"bubblewrap|tests of the backend bwrap; make bench compares with it|command -v bwrap"
-	"firejail|tests of the wrapper script firejail|command -v firejail"
+	"firejail|tests of the backend and of the wrapper script firejail; make bench compares with it|command -v firejail"
 	"vim|terminal: an editor in a sandbox|command -v vim"
 	"less|terminal: a pager in a sandbox|command -v less"
 	"procps|probes: ps, kill|command -v ps"

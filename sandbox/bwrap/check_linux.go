@@ -95,26 +95,7 @@ func mountsOf(text string) []mount {
 		if len(fields) < 6 {
 			continue
 		}
-		list = append(list, mount{unescape(fields[4]), fields[2] + " " + fields[3], !slices.Contains(strings.Split(fields[5], ","), "ro")})
+		list = append(list, mount{layout.Unescape(fields[4]), fields[2] + " " + fields[3], !slices.Contains(strings.Split(fields[5], ","), "ro")})
 	}
 	return list
-}
-
-// unescape undoes \040 and its like.
-func unescape(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+4 <= len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }

@@ -182,7 +182,7 @@ func (r *run) steps(p *spawn.Plan) {
 }
 
 // ready does what can be done only from outside.
-func (r *run) ready(*under.Run) (int, error) {
+func (r *run) ready(*under.Run, int) (int, error) {
 	pid, err := childOf(r.status)
 	if err != nil {
 		return 0, err

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,16 +16,19 @@ type namespace struct {
 	ended func() (Ended, bool)
 }
 
-// signal reaches everything but process 1, which ends the tree when it ends.
+// signal reaches everything but process 1, which ends the tree when it ends, and
+// what is outside of it.
 func (n namespace) signal(sig unix.Signal) {
 	if sig == unix.SIGKILL {
 		_ = unix.Kill(n.first, sig)
+		if n.pid != n.first { // that program may have a process 1 of its own
+			for _, pid := range childrenOf(n.pid) {
+				_ = unix.Kill(pid, sig)
+			}
+		}
 		return
 	}
-	all := childrenOf(n.first)
-	for i := 0; i < len(all); i++ {
-		all = append(all, childrenOf(all[i])...)
-	}
+	all := n.inside()
 	if len(all) == 0 { // a kernel without /proc/PID/task/TID/children
 		n.pass(sig)
 	}
@@ -33,12 +37,22 @@ func (n namespace) signal(sig unix.Signal) {
 	}
 }
 
+// inside lists what the command started. Where a program waits for process 1, its
+// child is that or one of its own, which gets what loses its parent.
+func (n namespace) inside() []int {
+	top := childrenOf(n.pid)
+	if n.pid == n.first {
+		return below(top)
+	}
+	return slices.DeleteFunc(below(slices.Clone(top)), func(pid int) bool { return pid == n.first || slices.Contains(top, pid) })
+}
+
 // pass gives a signal to process 1, which hands it to the command.
 func (n namespace) pass(sig unix.Signal) { _ = unix.Kill(n.first, sig) }
 func (n namespace) wait() error          { _, err := await(unix.P_PID, n.pid); return err }
 
 func (n namespace) members() []member {
-	return append([]member{{n.first, true}}, membersOf(below(childrenOf(n.first)))...)
+	return append([]member{{n.first, true}}, membersOf(n.inside())...)
 }
 func (n namespace) spent() time.Duration { return 0 }
 

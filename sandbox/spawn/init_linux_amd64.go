@@ -18,6 +18,8 @@ const (
 	initExec  = 2000
 	initClone = 2001
 	initOrder = 2002
+	// initBegun is no error: a pid 1 that another program executes says it.
+	initBegun = ^uint64(0)
 )
 
 // StepExec is the name of the step that fails when the command cannot be

@@ -100,6 +100,15 @@ released:
 	MOVQ	BX, R9
 	CMPQ	AX, $0xfffffffffffff001
 	JCC	noorder
+	MOVQ	32(AX), DI
+	TESTQ	DI, DI
+	JEQ	filter
+	MOVL	$80, AX			// chdir
+	SYSCALL
+	TESTQ	AX, AX
+	JNE	noorder
+filter:
+	MOVL	$0x20000000, AX
 	MOVQ	24(AX), DX
 	TESTQ	DX, DX
 	JEQ	ordered
@@ -129,6 +138,16 @@ ordered:
 	CMPQ	AX, $0xfffffffffffff001
 	JCC	noclone
 	MOVQ	AX, R14
+	CMPQ	-72(R9), $0xffff	// the program above may keep the pipe of errors open
+	JEQ	begun
+	MOVQ	$-1, AX
+	MOVQ	AX, -280(R9)
+	MOVL	$1, AX			// write: no error, unless the command has written one
+	MOVQ	R12, DI
+	LEAQ	-280(R9), SI
+	MOVL	$16, DX
+	SYSCALL
+begun:
 
 	MOVL	$292, AX		// dup3: lifeline 0, signals 1, status 2; the rest is closed, so
 	MOVQ	R13, DI			// that pipes end when the command closes them

@@ -16,22 +16,23 @@ const orderBase = 0x20000000
 const maxOrder = 16 << 20
 
 // NewOrder makes an anonymous file that says what pid 1 executes, with which
-// arguments and environment, and under which filter of system calls (nil: none).
+// arguments and environment, in which directory (empty: where it is), and under
+// which filter of system calls (nil: none).
 // It goes past programs in between, which have limits of their own on arguments
 // and take some bytes for others. In the file lie struct pointers of a process
 // that has it at orderBase:
 //
-//	0 path · 8 argv · 16 envp · 24 struct sock_fprog
-func NewOrder(path string, argv, env []string, filter []byte) (int, error) {
-	const head = 32 + 16
+//	0 path · 8 argv · 16 envp · 24 struct sock_fprog · 32 directory
+func NewOrder(path, dir string, argv, env []string, filter []byte) (int, error) {
+	const head = 40 + 16
 	vectors := 8 * (len(argv) + 1 + len(env) + 1)
 	b := make([]byte, head+vectors, head+vectors+len(filter)+4096)
 	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(b[at:], v) }
 	here := func() uint64 { return orderBase + uint64(len(b)) }
 	if len(filter) > 0 {
-		put(24, orderBase+32)
-		binary.LittleEndian.PutUint16(b[32:], uint16(len(filter)/8))
-		put(40, here())
+		put(24, orderBase+40)
+		binary.LittleEndian.PutUint16(b[40:], uint16(len(filter)/8))
+		put(48, here())
 		b = append(b, filter...)
 	}
 	at := head
@@ -49,6 +50,10 @@ func NewOrder(path string, argv, env []string, filter []byte) (int, error) {
 	}
 	put(0, here())
 	b = append(append(b, path...), 0)
+	if dir != "" {
+		put(32, here())
+		b = append(append(b, dir...), 0)
+	}
 	if len(b) > maxOrder {
 		return -1, fmt.Errorf("arguments and environment have %d bytes: %w", len(b), unix.E2BIG)
 	}

@@ -262,7 +262,8 @@ func (p *Plan) Start(flags uintptr, pipes *Pipes) (pid int, err error) {
 	var report [16]byte
 	n, err := readFull(pipes.errors, report[:])
 	runtime.KeepAlive(p)
-	if err == nil && n == 0 && failed == nil {
+	words := (*[2]uint64)(unsafe.Pointer(&report[0]))
+	if err == nil && failed == nil && (n == 0 || n == len(report) && words[0] == initBegun) {
 		return pid, nil
 	}
 	for {
@@ -276,7 +277,6 @@ func (p *Plan) Start(flags uintptr, pipes *Pipes) (pid int, err error) {
 	case err != nil || n != len(report):
 		return 0, fmt.Errorf("read report of the child (%d bytes): %w", n, err)
 	}
-	words := (*[2]uint64)(unsafe.Pointer(&report[0]))
 	return 0, p.stepError(int(words[0]), syscall.Errno(words[1]))
 }
 
@@ -290,7 +290,7 @@ func (p *Plan) stepError(index int, errno syscall.Errno) error {
 	case index == initClone:
 		e.Step = "start the command below pid 1"
 	case index == initOrder:
-		e.Step = "load the system call filter"
+		e.Step = "change directory and load the system call filter"
 	default:
 		e.Step = fmt.Sprintf("step %d", index)
 	}

@@ -24,6 +24,7 @@ type Run struct {
 	Command sandbox.Command
 	Path    string     // of the command's file
 	Streams [3]uintptr // its descriptors 0, 1 and 2
+	Dir     string     // where our process goes; empty: the program sees to that
 	Filter  []byte     // that our process loads; nil: none
 	Bounds  bound.Bounds
 	Hold    *bound.Hold
@@ -38,7 +39,7 @@ type Run struct {
 	Steps func(*spawn.Plan)
 	// Ready looks at what the program has made, and finds our process: it is there,
 	// and waits. With an error nothing of the command runs. Sent comes before that.
-	Ready func(*Run) (pid int, err error)
+	Ready func(r *Run, program int) (pid int, err error)
 	Sent  func()
 
 	stderr, order, words int
@@ -113,7 +114,7 @@ func (r *Run) open() error {
 		return err
 	}
 	r.said, r.words = os.NewFile(uintptr(fds[0]), r.Program), fds[1]
-	r.order, err = spawn.NewOrder(r.Path, r.Command.Argv, r.Command.Env, r.Filter)
+	r.order, err = spawn.NewOrder(r.Path, r.Dir, r.Command.Argv, r.Command.Env, r.Filter)
 	return err
 }
 
@@ -166,18 +167,18 @@ func (r *Run) plan(options []string) *spawn.Plan {
 	}
 	args := append(options, "--", "/proc/self/fd/"+strconv.Itoa(r.Init.FD))
 	p.ExecBlocked(r.Program, append(args, r.pipes.InitArguments(r.stderr, r.order)[1:]...), r.Env)
-	p.AfterClone = func(int) error { return r.prepare() }
+	p.AfterClone = r.prepare
 	return p
 }
 
 // prepare waits for our process, which waits for us. When the program ends before
 // that, Start tells why, or unready.
-func (r *Run) prepare() error {
+func (r *Run) prepare(program int) error {
 	r.sent()
 	if !r.pipes.Ready() {
 		return nil
 	}
-	pid, err := r.Ready(r)
+	pid, err := r.Ready(r, program)
 	if err != nil {
 		return err
 	}
