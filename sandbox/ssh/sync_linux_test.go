@@ -236,6 +236,24 @@ func TestSyncIsConfined(t *testing.T) {
 	}
 }
 
+// Root runs a command as the owner of a shared workspace, who reads the script.
+func TestScriptOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root runs commands as somebody else")
+	}
+	m := newMachine(t, ssh.Shared)
+	const nobody = 65534
+	for _, path := range []string{m.profile.Workspace, m.dir + "/tmp", m.dir + "/cache"} {
+		check(t, os.Chown(path, nobody, nobody))
+	}
+	script := m.dir + "/out/script.sh"
+	check(t, os.WriteFile(script, []byte("id -u\n"), 0o600))
+	m.profile.Read = []string{script}
+	if out, result := m.run(m.open(), "sh", script); out != "65534\n" || result.ExitCode != 0 {
+		t.Errorf("%q, %+v", out, result)
+	}
+}
+
 // The script file of a runtime lies outside of the workspace and crosses, too.
 func TestScriptCrosses(t *testing.T) {
 	m := newMachine(t, ssh.Sync)

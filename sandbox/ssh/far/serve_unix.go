@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
@@ -206,6 +207,13 @@ func (t *Task) putScript() (remove func(), err error) {
 	if err := os.WriteFile(file, t.Order.Script, 0o600); err != nil {
 		remove()
 		return nil, fmt.Errorf("store the script: %w: %w", err, sandbox.ErrStart)
+	}
+	// Root runs a command as the owner of the workspace, who has to read it.
+	if info, err := os.Stat(t.Workspace); err == nil && os.Geteuid() == 0 {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			_ = os.Lchown(file, int(st.Uid), int(st.Gid))
+			_ = os.Lchown(dir, int(st.Uid), int(st.Gid))
+		}
 	}
 	t.Argv[at] = file
 	t.Order.Profile.Read = append(t.Order.Profile.Read, file)
