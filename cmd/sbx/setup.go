@@ -233,6 +233,8 @@ func (c *setupCall) chooseBackend(s *streams, list []option, best string) (optio
 		return list[i], nil
 	}
 	q := inquiry{text: "How are the runtime's commands confined?"}
+	// What is for other systems is no choice.
+	list = slices.DeleteFunc(list, func(o option) bool { return errors.Is(o.err, sandbox.ErrUnsupported) })
 	for _, o := range list {
 		if o.kind == best {
 			q.preset = len(q.choices)

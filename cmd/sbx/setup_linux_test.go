@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestReadKey(t *testing.T) {
@@ -88,7 +90,10 @@ func setupOn(t *testing.T, home string, env ...string) (*person, *exec.Cmd) {
 		t.Skip("direct does not work here", err)
 	}
 	reader, terminal := pseudoTerminal(t)
-	cmd := exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "setup")
+	// Killed in the end, so that a test that waits for the wrong words fails.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, filepath.Join(os.Getenv(binVar), "sbx"), "setup")
 	cmd.Env = append([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}, env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	if err := cmd.Start(); err != nil {
@@ -148,13 +153,13 @@ func TestSetupOnTerminal(t *testing.T) {
 func TestSetupOnDumbTerminal(t *testing.T) {
 	home := setupHome(t)
 	p, cmd := setupOn(t, home, "TERM=dumb")
-	p.await("[1]: ")
+	p.await("]: ")
 	if strings.Contains(p.shown, "\x1b") {
 		t.Errorf("%q", p.shown)
 	}
 	p.types("17\r")
 	p.await("is none of them")
-	p.await("[1]: ")
+	p.await("]: ")
 	p.types("direct\r")
 	p.await("1 to 3 [1]: ")
 	p.types("3\r")
