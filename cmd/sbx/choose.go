@@ -36,3 +36,13 @@ func (c *execCall) newEngine(o sbx.Options) (*sbx.Engine, error) {
 	}
 	return engine, err
 }
+
+// apartRemark tells that a command that named no backend did not run among this
+// host's own files.
+func apartRemark(r sbx.Result) string {
+	c := r.Choice
+	if c == nil || !c.Apart || c.Asked != sbx.Auto || r.Ending == sandbox.NotStarted {
+		return ""
+	}
+	return "it ran in a container of backend " + r.Backend + ": " + c.Why
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/sbx-run/sbx"
@@ -310,6 +311,9 @@ func (c *execCall) remark(s *streams, r sbx.Result) {
 	if kind, text := c.limitRemark(r); text != "" {
 		s.say(kind, text)
 	}
+	if text := apartRemark(r); text != "" && (!c.wrapping || isTerminal(s.err)) {
+		s.say("hint", text)
+	}
 	switch {
 	case r.Ending == sandbox.NotFound:
 		s.say("error", c.program()+": no such program")
@@ -362,7 +366,11 @@ func (c *execCall) perform(s *streams) (sbx.Result, error) {
 			return c.notStarted(s, options, err), err
 		}
 	}
-	return engine.Run(c.run(), c.request)
+	result, err := engine.Run(c.run(), c.request)
+	if inContainers(result.Backend) { // it was not known before that they keep it
+		result.Unenforced = slices.DeleteFunc(result.Unenforced, func(name string) bool { return name == cpusVar })
+	}
+	return result, err
 }
 
 // notStarted is the result of a run that no engine had. It stands in the audit

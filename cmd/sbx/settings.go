@@ -98,6 +98,9 @@ func (c *execCall) settings() (sbx.Options, error) {
 	return o, err
 }
 
+// cpusVar is a number of processors, which only containers are held to.
+const cpusVar = "PEPE_SANDBOX_CPUS"
+
 // unenforced names the limits that a runtime asked for and that the backend
 // cannot give. Left unsaid they would be taken for done.
 func unenforced(over config.Overrides, backend string) []string {
@@ -105,7 +108,7 @@ func unenforced(over config.Overrides, backend string) []string {
 		over.CPUs = ""
 	}
 	var names []string
-	for _, limit := range [...]struct{ name, value string }{{"PEPE_SANDBOX_CPUS", over.CPUs}} {
+	for _, limit := range [...]struct{ name, value string }{{cpusVar, over.CPUs}} {
 		if limit.value != "" {
 			names = append(names, limit.name)
 		}
