@@ -103,7 +103,11 @@ func layers() []layer {
 			name: "core limit", tiers: both, omit: steps("limit core dumps"),
 			covered: "what a dump does depends on the host's core_pattern, which no probe changes; TestCoreLimit looks at the limit",
 		},
-		{name: "descriptors", tiers: both, omit: steps("close descriptors"), rows: []string{"P17a", "P17b"}},
+		{name: "descriptors", tiers: []string{landlock}, omit: steps("close descriptors"), rows: []string{"P17a", "P17b"}},
+		{
+			name: "descriptors, full", tiers: only, omit: steps("close descriptors"), tried: []string{"P17a", "P17b"},
+			covered: "pid 1 shuts what it does not need itself, before it starts the command",
+		},
 		{name: "bounding set", tiers: every, omit: bounding, rows: []string{"P45c"}, root: true},
 		{name: "no_new_privs", tiers: every, omit: steps("set no_new_privs"), refuses: "enter landlock domain"},
 		{name: "no_new_privs and what needs it", tiers: every, omit: steps("set no_new_privs", "enter landlock domain", "load system call filter"), rows: []string{"P45a"}},
