@@ -58,6 +58,7 @@ func sections() []section {
 		{name: "redact", run: redactSpeed},
 		{name: "container", run: container},
 		{name: "ssh", run: overSSH},
+		{name: "container-others", run: containerOthers},
 		{name: "container-output", run: containerOutput, slow: true},
 		{name: "network", run: network},
 		{name: "line", run: line},
@@ -218,7 +219,8 @@ func helpers(bin, sbx string) error {
 		}
 	}
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", made+"/",
-		"./bench/empty", "./bench/spawn", "./bench/netclient", "./cmd/sbx-proxy", "./cmd/sbx-init", "./cmd/sbx-backend-docker")
+		"./bench/empty", "./bench/spawn", "./bench/netclient", "./cmd/sbx-proxy", "./cmd/sbx-init", "./cmd/sbx-backend-docker",
+		"./cmd/sbx-backend-podman", "./cmd/sbx-backend-containerd")
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {

@@ -1,0 +1,99 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// containerOthers compares Podman, its service running, and containerd with their
+// own command lines, as container does Docker.
+func containerOthers(w io.Writer, o options) error {
+	if o.guest {
+		return nil
+	}
+	for _, engine := range []func(io.Writer, options) error{podmanCold, containerdCold} {
+		if err := engine(w, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const atMostOfCLI = 0.9
+
+func (o options) cold(backend string) candidate {
+	return o.candidate("sbx exec --backend "+backend, o.sbx, "exec", "--backend", backend, "--network", "off", "--image", benchImage,
+		"--workspace", o.workspace(), "--", "true")
+}
+
+func podmanCold(w io.Writer, o options) error {
+	dir := os.Getenv("SBX_TEST_PODMAN")
+	if dir == "" {
+		fmt.Fprintln(w, "\nPodman: not measured, SBX_TEST_PODMAN is not set (scripts/engines.sh starts an engine)")
+		return nil
+	}
+	for name, value := range map[string]string{"CONTAINERS_STORAGE_CONF": dir + "/storage.conf", "CONTAINERS_CONF": dir + "/containers.conf"} {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	podman, err := exec.LookPath("podman")
+	if err != nil {
+		return err
+	}
+	ws, socket := o.workspace(), filepath.Join(o.dir, "podman.sock")
+	service := exec.Command(podman, "system", "service", "--time=0", "unix://"+socket)
+	service.Env, service.SysProcAttr = o.env(), &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := service.Start(); err != nil {
+		return err
+	}
+	defer func() { _ = service.Process.Signal(syscall.SIGTERM); _ = service.Wait() }()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(socket); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("podman system service does not listen at %s", socket)
+		}
+	}
+	if err := os.Setenv("CONTAINER_HOST", "unix://"+socket); err != nil {
+		return err
+	}
+	defer os.Unsetenv("CONTAINER_HOST")
+	cli := o.candidate("podman run --rm", podman, "run", "--rm", "--network", "none", "--memory", "512m", "--cpus", "1", "--pids-limit", "256",
+		"--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp",
+		"--volume", ws+":"+ws, "--workdir", ws, benchImage, "true")
+	sbx := o.cold("podman")
+	return compare(w, "A command in a container of Podman "+o.who(), max(5, o.rounds/5), []candidate{cli, sbx}, []bound{{of: sbx.name, by: cli.name, atMost: atMostOfCLI}})
+}
+
+func containerdCold(w io.Writer, o options) error {
+	socket := os.Getenv("SBX_TEST_CONTAINERD")
+	if socket == "" {
+		fmt.Fprintln(w, "\ncontainerd: not measured, SBX_TEST_CONTAINERD is not set (scripts/engines.sh starts an engine)")
+		return nil
+	}
+	if err := os.Setenv("CONTAINERD_ADDRESS", socket); err != nil { // for both
+		return err
+	}
+	ctr, err := exec.LookPath("ctr")
+	if err != nil {
+		return err
+	}
+	ws, n := o.workspace(), atomic.Int64{}
+	cli := candidate{name: "ctr run --rm", run: func() (time.Duration, error) {
+		name := fmt.Sprintf("sbx-bench-%d-%d", os.Getpid(), n.Add(1)) // ctr makes none up
+		return o.candidate("", ctr, "run", "--rm", "--read-only", "--memory-limit", fmt.Sprint(512<<20), "--cpus", "1", "--seccomp",
+			"--mount", "type=bind,src="+ws+",dst="+ws+",options=rbind:rw", "--cwd", ws, "docker.io/"+benchImage, name, "true").run()
+	}}
+	sbx := o.cold("containerd")
+	return compare(w, "A command in a container of containerd "+o.who(), max(5, o.rounds/5), []candidate{cli, sbx}, []bound{{of: sbx.name, by: cli.name, atMost: atMostOfCLI}})
+}
