@@ -90,7 +90,7 @@ func containerOutput(w io.Writer, o options) error {
 	if err != nil || !ok {
 		return err
 	}
-	// In pieces of 64 KiB, as programs with much to say write. busybox's head -c writes 1 KiB
+	// In pieces of 64 KiB, as programs with much to say write. busybox's head -c writes 4 KiB
 	// at a time: then its own calls are what is measured.
 	const piece = 64 << 10
 	many := []string{"dd", "if=/dev/zero", fmt.Sprint("bs=", piece), fmt.Sprint("count=", outputBytes/piece)}
