@@ -58,6 +58,11 @@ func (b *Backend) connect(ctx context.Context, c sandbox.Container) (*engine, er
 	}
 	e := &engine{backend: b, at: at, nature: b.nature(at), noPull: c.NoPull}
 	if at.host == "" {
+		if e.nature == rootlessPodman {
+			if err := hasNumbers(); err != nil {
+				return nil, b.unavailable("", err)
+			}
+		}
 		if e.service, err = b.startService(ctx, c.Runtime); err != nil {
 			return nil, err
 		}
