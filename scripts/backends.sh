@@ -68,6 +68,8 @@ TEXT
 	matrix "$work/landlock"
 	printf 'What this tier does not give:\n'
 	gaps "$work/landlock" | sed 's/^- [^`]*/- /'
+	# What another system was seen to do is written by hand.
+	sed -n '/^## macOS/,/^## Every/p' docs/backends.md | sed '$d'
 	sed -n '/^## Every/,$p' "$work/root"
 } >"$work/md"
 cp "$work/md" docs/backends.md
