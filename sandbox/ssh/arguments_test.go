@@ -4,6 +4,7 @@ package ssh
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,6 +15,11 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 )
 
+// Embedded: the tests run once more elsewhere, as an ordinary user.
+//
+//go:embed testdata/arguments.golden
+var arguments string
+
 // The command lines of ssh, as they are on every system.
 func TestArguments(t *testing.T) {
 	o := Options{Host: "ana@build", Options: `-p 22 -J 'gate one' -o "ProxyCommand=nc %h %p" -4 -i"a b"`}
@@ -22,14 +28,12 @@ func TestArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := strings.Join(master, "\n") + "\n\n" + strings.Join(o.sessionArguments("/s/50%", "exec '/x/sbx' far"), "\n") + "\n"
-	file := filepath.Join("testdata", "arguments.golden")
-	want, err := os.ReadFile(file)
 	if os.Getenv("SBX_UPDATE") != "" {
-		err = os.WriteFile(file, []byte(got), 0o644)
-		want = []byte(got)
-	}
-	if err != nil || got != string(want) {
-		t.Errorf("%v, have\n%s", err, got)
+		if err := os.WriteFile(filepath.Join("testdata", "arguments.golden"), []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if got != arguments {
+		t.Errorf("have\n%s", got)
 	}
 	// Of each setting ssh takes the first: what is fixed comes before the user's.
 	if slices.Index(master, "ForwardAgent=no") > slices.Index(master, "-J") {
