@@ -43,6 +43,7 @@ func sections() []section {
 		{name: "process", run: wholeProcess},
 		{name: "startup", run: startUp},
 		{name: "choosing", run: choosing},
+		{name: "programs", run: programs},
 		{name: "reading", run: reading},
 		{name: "decision", run: decision},
 		{name: "curves", run: curves},

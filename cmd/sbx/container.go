@@ -109,7 +109,7 @@ func registry(file config.Config, wanted ...string) (*sandbox.Registry, error) {
 		switch {
 		case !helper.Names(h.Name):
 			return nil, fmt.Errorf("configuration sbx.helpers %q: a backend's name is made of small letters, digits and dashes", h.Name)
-		case h.Name == "direct" || h.Name == "none" || h.Name == ssh.Name:
+		case slices.Contains([]string{"direct", "bwrap", "firejail", "seatbelt", "none", ssh.Name}, h.Name):
 			return nil, fmt.Errorf("configuration sbx.helpers %q: this backend has no helper", h.Name)
 		}
 		named.Add(helper.At(h.Name, h.Path))
