@@ -49,6 +49,7 @@ type engine struct {
 
 const (
 	statusOfSh = "a shell, or the engine, answers 127"
+	notText    = "podman takes a name that is not UTF-8 for another one, which is not there"
 	noSuchUser = "firejail runs for users that the system knows"
 )
 
@@ -66,7 +67,7 @@ func engines() []engine {
 		{"bwrap", Options{Claims: slices.Concat(shared, measured, []sandbox.Control{sandbox.EndsWithCaller})}, map[string]string{"P69b": statusOfSh}},
 		{"firejail", Options{Claims: slices.Concat(shared, measured)}, map[string]string{"P69b": statusOfSh, "N05": noSuchUser, "N06": noSuchUser}},
 		{"docker", container, map[string]string{"P69b": statusOfSh}},
-		{"podman", container, map[string]string{"P69b": statusOfSh}},
+		{"podman", container, map[string]string{"P69b": statusOfSh, "P21k": notText}},
 	}
 }
 

@@ -1,4 +1,4 @@
-//go:build !linux || !(amd64 || arm64)
+//go:build unix && (!linux || !(amd64 || arm64))
 
 package probes
 
@@ -8,10 +8,11 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 )
 
-// Run needs the probe program, which exists for Linux on two architectures.
-func Run(context.Context, sandbox.Backend, Options) (Report, error) {
-	return Report{}, sandbox.ErrUnsupported
+// Run tries the rows that a shell can do: the probe program exists for Linux on
+// two architectures. The others it cannot try, and says so.
+func Run(ctx context.Context, b sandbox.Backend, o Options) (Report, error) {
+	return runPortable(ctx, b, o)
 }
 
-// Main is the probe program.
+// Main is the probe program, which there is not.
 func Main([]string, Open) int { return exitSetup }

@@ -40,15 +40,13 @@ for dir in $shared; do
 done
 unset IFS
 set +f
-# Sockets of services lie in /run. firejail needs a directory of its own there,
-# and names may be looked up with a file below.
+# Sockets of services lie in /run: of what is there only the file stays that
+# names are looked up with. A place that is not there stands for none.
 resolve=$(readlink -f /etc/resolv.conf)
-for path in /run/*; do
-	case $resolve/ in
-	"$path"/*) continue ;;
-	esac
-	[ "$path" = /run/firejail ] || [ -L "$path" ] || [ ! -e "$path" ] || set -- --blacklist="$path" "$@"
-done
+case $resolve in
+/run/*) set -- --whitelist="$resolve" "$@" ;;
+*) set -- --whitelist=/run/none "$@" ;;
+esac
 # /tmp is empty but for what belongs to this run.
 case $ws in
 /tmp/*) set -- --whitelist="$ws" "$@" ;;
