@@ -58,6 +58,8 @@ can fail. Three things hold there too, because sbx starts every command in the s
 way and looks after it: descriptors are shut, the tree ends, and files that others
 trust are reported when they appear.
 
+What bwrap and firejail are told, and what they lack, is in [programs.md](programs.md).
+
 TEXT
 	echo "Linux $(uname -r | cut -d- -f1) $(uname -m)."
 	printf '\n## As root\n\n'
