@@ -236,12 +236,16 @@ func (s *session) spawn(c sandbox.Command, h *bound.Hold, path string, streams [
 	if s.closed {
 		return proc.Spawned{}, errors.New("session is closed")
 	}
+	home := "/" // of a user whose own does not exist
+	if len(s.homes) > 0 {
+		home = s.homes[0]
+	}
 	for look := 1; ; look++ {
 		sc, _ := s.look()
 		u := under.Run{
 			Init: s.init, Profile: s.profile, Command: c, Path: path, Dir: s.dir(c), Streams: streams, Filter: s.filter,
 			Bounds: s.bounds, Hold: h, Program: s.program,
-			Env: []string{"PATH=/usr/bin:/bin", "HOME=" + s.homes[0]},
+			Env: []string{"PATH=/usr/bin:/bin", "HOME=" + home},
 			Options: func(r *under.Run) ([]string, error) {
 				list, err := options(s.profile, sc)
 				return append([]string{"firejail", keep(r.Descriptors())}, list...), err
