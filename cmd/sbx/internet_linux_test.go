@@ -428,7 +428,9 @@ else:
 const fetch = `package main
 
 import (
+	"fmt"
 	"io"
+	"net"
 	"os"
 )
 

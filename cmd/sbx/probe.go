@@ -206,8 +206,11 @@ func (c *probeCall) run(s *streams, backends []sandbox.Backend) int {
 		}
 		report, err := probes.Run(ctx, b, o)
 		if err != nil {
+			if c.all && errors.Is(err, sandbox.ErrUnsupported) {
+				continue // of another system
+			}
 			s.fail(err)
-			if c.all && ctx.Err() == nil && errors.Is(err, sandbox.ErrUnavailable) {
+			if c.all && ctx.Err() == nil {
 				continue // another backend may be there
 			}
 			return exitNotStarted

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 
 	"github.com/sbx-run/sbx"
 	"github.com/sbx-run/sbx/sandbox"
+	chooser "github.com/sbx-run/sbx/sandbox/choice"
 )
 
 const versionHelp = `sbx --version: what this build is and what it can do on this host.
@@ -48,9 +50,8 @@ func version(s *streams, args []string) int {
 		return exitUsage
 	}
 	v := versionJSON{Version: sbx.Version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-	registry := sbx.Backends()
-	for _, name := range registry.Names() {
-		v.Backends = append(v.Backends, probe(registry, name))
+	for _, m := range chooser.MeasureAll(context.Background(), sbx.Backends(), sbx.Measurements(os.Environ())) {
+		v.Backends = append(v.Backends, versionOf(m))
 	}
 	if *asJSON {
 		err = writeJSON(s.out, v)
@@ -64,20 +65,15 @@ func version(s *streams, args []string) int {
 	return exitOK
 }
 
-func probe(registry *sandbox.Registry, name string) backendVersion {
-	b, err := registry.Lookup(name)
-	if err != nil {
-		return backendVersion{sandbox.Capabilities{Backend: name}, err.Error()}
+func versionOf(m chooser.Measured) backendVersion {
+	b := backendVersion{Capabilities: m.Capabilities}
+	if b.Enforced == nil {
+		b.Enforced = []sandbox.Control{}
 	}
-	c, err := b.Probe(context.Background())
-	c.Backend = name
-	if c.Enforced == nil {
-		c.Enforced = []sandbox.Control{}
+	if m.Err != nil {
+		b.Error = m.Err.Error()
 	}
-	if err != nil {
-		return backendVersion{c, err.Error()}
-	}
-	return backendVersion{Capabilities: c}
+	return b
 }
 
 func printVersion(s *streams, v versionJSON) error {
