@@ -190,9 +190,7 @@ func (e *Engine) profile(workspace, home string, who *sandbox.Identity, net netw
 	if p.Hide, err = resolvePaths("hide", o.Hide); err != nil {
 		return p, err
 	}
-	if err := e.egress(&p, net); err != nil {
-		return p, err
-	}
+	e.egress(&p, net)
 	return p, e.hideAudit(&p)
 }
 

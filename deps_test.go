@@ -179,7 +179,7 @@ var rooms = []room{
 		why:     "what a container means for a command, whichever engine makes it: it links no engine's client",
 	},
 	{
-		dir: "sandbox/docker", rooms: []string{"sandbox", "sandbox/container", "sandbox/pid1"},
+		dir: "sandbox/docker", rooms: []string{"sandbox", "sandbox/container", "sandbox/pid1", "sandbox/proc"},
 		modules: []string{sysModule, "github.com/moby/moby", "github.com/containerd/errdefs"},
 		why:     "a backend knows the contract, not the engine of sbx, and no other backend",
 	},
@@ -217,7 +217,7 @@ var rooms = []room{
 	},
 	{
 		dir:   ".",
-		rooms: []string{"shell", "classify", "guard", "secretsenv", "redact", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/seatbelt", "sandbox/bwrap", "sandbox/firejail", "sandbox/direct", "sandbox/helper", "sandbox/protect", "sandbox/credentials", "sandbox/ssh", "changes"},
+		rooms: []string{"shell", "classify", "guard", "secretsenv", "redact", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/seatbelt", "sandbox/bwrap", "sandbox/firejail", "sandbox/direct", "sandbox/helper", "sandbox/proc", "sandbox/protect", "sandbox/credentials", "sandbox/ssh", "changes"},
 		light: true,
 		why:   "the engine is the flow over the light rooms; system calls and heavy libraries stay behind Backend",
 	},

@@ -78,21 +78,12 @@ func (e *Engine) networkFor(tags []string) network {
 	return n
 }
 
-// egress is the way out for a profile with rules.
-func (e *Engine) egress(p *sandbox.Profile, n network) error {
-	if n.Network != sandbox.NetworkRules {
-		return nil
+// egress is the way out for a profile with rules. Its program is looked for when
+// all is known that the command can write to.
+func (e *Engine) egress(p *sandbox.Profile, n network) {
+	if n.Network == sandbox.NetworkRules {
+		p.Egress = &sandbox.Egress{Rules: n.rules.Words(), Upstream: e.upstream()}
 	}
-	way := &sandbox.Egress{Rules: n.rules.Words(), Upstream: e.upstream()}
-	if e.backend.Name() != "none" {
-		proxy, err := findHelper("sbx-proxy", e.options.Proxy, append([]string{p.Workspace}, p.Write...))
-		if err != nil {
-			return err
-		}
-		way.Proxy = proxy
-	}
-	p.Egress = way
-	return nil
 }
 
 // upstream is the caller's own way out, by the variables that most programs

@@ -116,13 +116,14 @@ func TestHelperIsNotTakenFromAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ path, want string }{
-		"missing":              {"", "it is not there; put it beside sbx"},
-		"relative":             {"bin/sbx-proxy", "want an absolute path"},
+		"missing":              {"", "there is no sbx-proxy at "},
+		"relative":             {"bin/sbx-proxy", "its path must be absolute"},
 		"not there":            {"/nowhere/sbx-proxy", "no such file or directory"},
-		"in the workspace":     {place(filepath.Join(ws, "bin"), 0o755, 0o755), "a command can write there"},
-		"link to there":        {link, "a command can write there"},
-		"others write":         {place(filepath.Join(t.TempDir(), "a"), 0o755, 0o757), "others can write to it"},
-		"others write beside":  {place(filepath.Join(t.TempDir(), "b"), 0o777, 0o755), "others can write to its directory"},
+		"in the workspace":     {place(filepath.Join(ws, "bin"), 0o755, 0o755), "which the command may write to"},
+		"link to there":        {link, "which the command may write to"},
+		"others write":         {place(filepath.Join(t.TempDir(), "a"), 0o755, 0o757), "can be changed by others"},
+		"others write beside":  {place(filepath.Join(t.TempDir(), "b"), 0o777, 0o755), "can be changed by others"},
+		"a group writes":       {place(filepath.Join(t.TempDir(), "e"), 0o755, 0o775), "can be changed by others"},
 		"not executable":       {place(filepath.Join(t.TempDir(), "c"), 0o755, 0o644), "no executable file"},
 		"a directory":          {t.TempDir(), "no executable file"},
 		"what is no sbx-proxy": {place(filepath.Join(t.TempDir(), "d"), 0o755, 0o755), "wait for sbx-proxy"},
@@ -170,7 +171,7 @@ func TestHelperInPrivateDirectories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := e.Run(context.Background(), sbx.Request{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), "a command can write there") {
+		if _, err := e.Run(context.Background(), sbx.Request{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), "which the command may write to") {
 			t.Errorf("%s: %v", dir, err)
 		}
 		e.Close()

@@ -350,8 +350,10 @@ func (e *Engine) prepare(ctx context.Context, req Request, may mayRun) (*job, er
 	if e.options.Errand != nil {
 		who = e.options.Errand.adopt(&profile)
 	}
-	if way := profile.Egress; way != nil && inAny(way.Proxy, []string{profile.Private.Temp, profile.Private.Cache}) {
-		return j, &HelperError{"sbx-proxy", way.Proxy, "a command can write there"}
+	if way := profile.Egress; way != nil && e.backend.Name() != "none" {
+		if way.Proxy, err = findProxy(e.options.Proxy, profile); err != nil {
+			return j, err
+		}
 	}
 
 	j.own = e.surroundingsOf(who).protected

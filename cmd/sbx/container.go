@@ -10,6 +10,7 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 	wrapped "github.com/sbx-run/sbx/sandbox/command"
 	"github.com/sbx-run/sbx/sandbox/helper"
+	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/sandbox/ssh"
 )
 
@@ -126,7 +127,7 @@ func registry(file config.Config, wanted ...string) (*sandbox.Registry, error) {
 	}
 	for _, name := range wanted {
 		if helper.Names(name) && !slices.Contains(named.Names(), name) {
-			if path, err := helper.Find(name); err == nil {
+			if path, err := proc.Beside(helper.Prefix + name); err == nil {
 				named.Add(helper.At(name, path))
 			}
 		}

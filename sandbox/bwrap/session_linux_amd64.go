@@ -90,7 +90,7 @@ func (b *Backend) find(p sandbox.Profile) (string, error) {
 	if b.only.program != "" {
 		return b.only.program, nil
 	}
-	at, err := proc.Tool("bwrap", p)
+	at, err := proc.Tool("bwrap", os.Getenv("PATH"), p)
 	if err != nil {
 		return "", fmt.Errorf("find bwrap (Debian package bubblewrap): %w: %w", err, sandbox.ErrUnavailable)
 	}

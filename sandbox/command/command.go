@@ -58,13 +58,6 @@ func (b *Backend) check(p sandbox.Profile) error {
 	if err := proc.Trusted(b.path, p); err != nil {
 		return fail(err)
 	}
-	info, err := os.Stat(b.path)
-	switch {
-	case err != nil:
-		return fail(err)
-	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-		return fail(errors.New("it is no executable file"))
-	}
 	for _, c := range b.options.Claims {
 		if why := unclaimable(c); why != "" {
 			return fail(fmt.Errorf("it claims %s, but %s: take the claim out", c, why))

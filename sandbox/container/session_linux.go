@@ -63,7 +63,7 @@ func open(ctx context.Context, o Options, p sandbox.Profile) (*session, error) {
 	if s.decision.gaps, err = p.Judge(o.Name, s.decision.gaps); err != nil {
 		return nil, err
 	}
-	if s.spec.Init, err = findInit(o.Name, o.Init); err != nil {
+	if s.spec.Init, err = findInit(o.Name, o.Init, p); err != nil {
 		return nil, err
 	}
 	for _, bind := range s.spec.Layout.Binds {

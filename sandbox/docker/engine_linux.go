@@ -20,6 +20,7 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/container"
 	"github.com/sbx-run/sbx/sandbox/pid1"
+	"github.com/sbx-run/sbx/sandbox/proc"
 )
 
 // nature is what an engine is like, as far as it changes what we ask for.
@@ -42,9 +43,10 @@ type engine struct {
 	noPull  bool
 }
 
-// connect reaches the engine. It does not answer yet: the first request finds
-// out which version it speaks.
-func (b *Backend) connect(ctx context.Context, c sandbox.Container) (*engine, error) {
+// connect reaches the engine for commands of a profile. It does not answer yet:
+// the first request finds out which version it speaks.
+func (b *Backend) connect(ctx context.Context, p sandbox.Profile) (*engine, error) {
+	c := p.Container
 	at, err := b.endpoint(c)
 	if err != nil {
 		return nil, err
@@ -63,7 +65,7 @@ func (b *Backend) connect(ctx context.Context, c sandbox.Container) (*engine, er
 				return nil, b.unavailable("", err)
 			}
 		}
-		if e.service, err = b.startService(ctx, c.Runtime); err != nil {
+		if e.service, err = b.startService(ctx, p); err != nil {
 			return nil, err
 		}
 		e.at.host = "unix://" + e.service.socket
@@ -139,8 +141,8 @@ type service struct {
 }
 
 // startService starts `podman system service` on a private socket.
-func (b *Backend) startService(ctx context.Context, runtime string) (*service, error) {
-	program, err := container.Trusted("podman", b.options.Getenv("PATH"))
+func (b *Backend) startService(ctx context.Context, p sandbox.Profile) (*service, error) {
+	program, err := proc.Tool("podman", b.options.Getenv("PATH"), p)
 	if err != nil {
 		return nil, b.unavailable("", err)
 	}
@@ -152,7 +154,7 @@ func (b *Backend) startService(ctx context.Context, runtime string) (*service, e
 	// No time limit of its own: it gets SIGTERM from us, and from the kernel when
 	// we are gone. That is, when the thread is that started it.
 	args := []string{"system", "service", "--time=0", "unix://" + s.socket}
-	if runtime != "" { // what a request says about it, Podman does not hear
+	if runtime := p.Container.Runtime; runtime != "" { // what a request says about it, Podman does not hear
 		args = append([]string{"--runtime=" + runtime}, args...)
 	}
 	s.command = exec.Command(program, args...)

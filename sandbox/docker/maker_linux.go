@@ -21,7 +21,7 @@ func (b *Backend) containers() container.Options {
 	return container.Options{
 		Name: b.engine, Init: b.options.Init, Warm: b.options.Warm, Check: b.check,
 		Connect: func(ctx context.Context, p sandbox.Profile) (container.Engine, error) {
-			e, err := b.connect(ctx, p.Container)
+			e, err := b.connect(ctx, p)
 			if err != nil {
 				return nil, err
 			}
@@ -50,7 +50,7 @@ func (b *Backend) check(s container.Spec) error {
 }
 
 func (b *Backend) probe(ctx context.Context) (sandbox.Capabilities, error) {
-	e, err := b.connect(ctx, sandbox.Container{})
+	e, err := b.connect(ctx, sandbox.Profile{})
 	if err != nil {
 		return sandbox.Capabilities{}, err
 	}
@@ -150,7 +150,7 @@ func (e *engine) Abandoned(ctx context.Context) ([]string, error) {
 // Sweep lists, or removes, the containers that killed processes of the same user
 // left: see sandbox.Sweeper.
 func (b *Backend) Sweep(ctx context.Context, remove bool) ([]string, error) {
-	e, err := b.connect(ctx, sandbox.Container{})
+	e, err := b.connect(ctx, sandbox.Profile{})
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (b *Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, e
 	s := &session{profile: p, program: b.program}
 	var err error
 	if s.program == "" {
-		if s.program, err = proc.Tool("firejail", p); err != nil {
+		if s.program, err = proc.Tool("firejail", os.Getenv("PATH"), p); err != nil {
 			return nil, fmt.Errorf("find firejail: %w: %w", err, sandbox.ErrUnavailable)
 		}
 	}

@@ -23,7 +23,7 @@ const patience = 20 * time.Second
 // Backend leaves everything to a helper. It is safe for concurrent use.
 type Backend struct {
 	name string
-	path string // empty: see Find
+	path string // empty: see proc.Beside
 }
 
 // New returns a backend whose helper is looked for when it is needed.
@@ -40,8 +40,8 @@ func (b *Backend) program(p sandbox.Profile) (string, error) {
 	path := b.path
 	if path == "" {
 		var err error
-		if path, err = Find(b.name); err != nil {
-			return "", fmt.Errorf("backend %s: %w: %w", b.name, err, sandbox.ErrUnavailable)
+		if path, err = proc.Beside(Prefix + b.name); err != nil {
+			return "", fmt.Errorf("backend %s: %w: install it beside sbx, or name it in sbx.helpers: %w", b.name, err, sandbox.ErrUnavailable)
 		}
 	}
 	if err := proc.Trusted(path, p); err != nil {

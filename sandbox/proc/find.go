@@ -2,18 +2,20 @@ package proc
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/sbx-run/sbx/sandbox"
 )
 
-// Tool finds the program of a backend in sbx's own PATH, without the entries
-// that Trusted refuses: the workspace may stand in it. Where PATH is empty the
-// usual places are searched.
-func Tool(name string, p sandbox.Profile) (string, error) {
+// Tool finds the program of a backend in a search path, sbx's own PATH, without
+// the entries that Trusted refuses: the workspace may stand in it. Where the path
+// is empty the usual places are searched.
+func Tool(name, path string, p sandbox.Profile) (string, error) {
+	if path == "" {
+		path = defaultPath
+	}
 	var why error
-	for _, dir := range filepath.SplitList(searchPath(append([]string{"PATH=" + defaultPath}, pathOf(os.Environ())...))) {
+	for _, dir := range filepath.SplitList(path) {
 		at := filepath.Join(dir, name)
 		if !filepath.IsAbs(dir) || checkProgram(at) != nil {
 			continue
@@ -25,18 +27,7 @@ func Tool(name string, p sandbox.Profile) (string, error) {
 		return at, nil
 	}
 	if why == nil {
-		why = fmt.Errorf("no program %s on PATH", name)
+		why = fmt.Errorf("there is no program %s on PATH", name)
 	}
 	return "", why
-}
-
-// pathOf leaves PATH of an environment, if it is not empty.
-func pathOf(environ []string) []string {
-	var list []string
-	for _, entry := range environ {
-		if len(entry) > len("PATH=") && entry[:len("PATH=")] == "PATH=" {
-			list = append(list, entry)
-		}
-	}
-	return list
 }

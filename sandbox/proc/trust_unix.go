@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// onlyOurs refuses what somebody else than root or we can write to.
+// onlyOurs refuses what somebody else than root or we can write to: a group may
+// have other members, so its right counts.
 func onlyOurs(paths ...string) error {
 	for _, path := range paths {
 		info, err := os.Stat(path)
