@@ -98,8 +98,9 @@ type world struct {
 	mu      sync.Mutex
 	visits  []string // of canaries
 	lookups []string
-	ca      string // file with the certificate of the TLS server
-	git     string // bare repository
+	mail    []string // addresses of mailboxes
+	ca      string   // file with the certificate of the TLS server
+	git     string   // bare repository
 }
 
 // inside is the test in the new namespaces.
