@@ -9,7 +9,7 @@ import (
 func TestEnvironment(t *testing.T) {
 	given := []string{
 		"PATH=/bin", "HTTPS_PROXY=http://ann:s3cret@proxy.test:3128", "https_proxy=http://ann:s3cret@proxy.test:3128", "https_proxy=http://twice:s3cret@x",
-		"NO_PROXY=corp.test", "no_proxy=corp.test", "PIP_PROXY=http://ann:s3cret@x", "npm_config_proxy=http://ann:s3cret@x", "JAVA_TOOL_OPTIONS=-Xmx1g",
+		"NO_PROXY=corp.test", "no_proxy=corp.test", "PIP_PROXY=http://ann:s3cret@x", "CARGO_HTTP_PROXY=http://ann:s3cret@x", "npm_config_proxy=http://ann:s3cret@x", "JAVA_TOOL_OPTIONS=-Xmx1g",
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=Ann", "EMPTY=", "NOEQUALS",
 	}
 	before := slices.Clone(given)
@@ -32,6 +32,20 @@ func TestEnvironment(t *testing.T) {
 		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_KEY_1=http.proxy", "GIT_CONFIG_VALUE_1=http://127.0.0.1:61280",
 		"JAVA_TOOL_OPTIONS=-Xmx1g -Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=61280 -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=61280 -Dhttp.nonProxyHosts=localhost|127.*|[::1]",
 	} {
+		if !slices.Contains(env, want) {
+			t.Errorf("no %s in %q", want, env)
+		}
+	}
+	// What docs/network.md lists.
+	for _, name := range []string{
+		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "npm_config_proxy", "npm_config_https_proxy",
+		"YARN_HTTP_PROXY", "YARN_HTTPS_PROXY", "PIP_PROXY", "CARGO_HTTP_PROXY",
+	} {
+		if !slices.Contains(env, name+"=http://127.0.0.1:61280") {
+			t.Errorf("no %s in %q", name, env)
+		}
+	}
+	for _, want := range []string{"NODE_USE_ENV_PROXY=1", "RSYNC_PROXY=127.0.0.1:61280", "no_proxy=localhost,127.0.0.1,::1", "npm_config_noproxy=localhost,127.0.0.1,::1"} {
 		if !slices.Contains(env, want) {
 			t.Errorf("no %s in %q", want, env)
 		}
