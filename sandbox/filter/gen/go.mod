@@ -1,6 +1,6 @@
 module github.com/sbx-run/sbx/sandbox/filter/gen
 
-go 1.26.0
+go 1.26.6
 
 require github.com/sbx-run/sbx v0.0.0
 
