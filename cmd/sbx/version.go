@@ -50,7 +50,7 @@ func version(s *streams, args []string) int {
 		return exitUsage
 	}
 	v := versionJSON{Version: sbx.Version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-	for _, m := range chooser.MeasureAll(context.Background(), sbx.Backends(), sbx.Measurements(os.Environ())) {
+	for _, m := range chooser.RecallAll(context.Background(), sbx.Backends(), sbx.Measurements(os.Environ())) {
 		v.Backends = append(v.Backends, versionOf(m))
 	}
 	if *asJSON {

@@ -47,34 +47,45 @@ func Measure(ctx context.Context, b sandbox.Backend, store *Store) Measured {
 
 // MeasureAll asks all backends of a registry at the same time, in its order.
 func MeasureAll(ctx context.Context, known *sandbox.Registry, store *Store) []Measured {
+	return each(backends(known), func(b sandbox.Backend) Measured { return Measure(ctx, b, store) })
+}
+
+// RecallAll is MeasureAll, but what is known and fresh is not measured again.
+func RecallAll(ctx context.Context, known *sandbox.Registry, store *Store) []Measured {
+	return each(backends(known), func(b sandbox.Backend) Measured { return recall(ctx, b, store) })
+}
+
+func recall(ctx context.Context, b sandbox.Backend, store *Store) Measured {
+	if m, ok := store.fresh(b); ok {
+		return m
+	}
+	return Measure(ctx, b, store)
+}
+
+func backends(known *sandbox.Registry) []sandbox.Backend {
 	var list []sandbox.Backend
 	for _, name := range known.Names() {
 		if b, err := known.Lookup(name); err == nil {
 			list = append(list, b)
 		}
 	}
-	return each(list, func(b sandbox.Backend) Measured { return Measure(ctx, b, store) })
+	return list
 }
 
 func each(list []sandbox.Backend, measure func(sandbox.Backend) Measured) []Measured {
 	out := make([]Measured, len(list))
-	var all sync.WaitGroup
+	var group sync.WaitGroup
 	for i, b := range list {
-		all.Go(func() { out[i] = measure(b) })
+		group.Go(func() { out[i] = measure(b) })
 	}
-	all.Wait()
+	group.Wait()
 	return out
 }
 
 // measured gives what each candidate can do, best first, or in the order of the
 // caller. What is known and fresh is not measured again.
 func (b *Backend) measured(ctx context.Context) []Measured {
-	list := each(b.candidates(), func(c sandbox.Backend) Measured {
-		if m, ok := b.store.fresh(c); ok {
-			return m
-		}
-		return Measure(ctx, c, b.store)
-	})
+	list := each(b.candidates(), func(c sandbox.Backend) Measured { return recall(ctx, c, b.store) })
 	if b.order == nil {
 		Rank(list)
 	}
