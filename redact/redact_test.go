@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,29 @@ func TestChunks(t *testing.T) {
 		_ = w.Close()
 		if string(b) != want {
 			t.Fatalf("in pieces of %d:\n%s\nwant\n%s", size, string(b), want)
+		}
+	}
+}
+
+// Also of a value that is longer than any: where it is cut off does not depend on
+// how it came.
+func TestLongValuesInChunks(t *testing.T) {
+	long := strings.Repeat("x", longestText+500)
+	for _, text := range []string{"password=" + long + " end\n", "Bearer " + long + " token=abcdefghijk\n", `"password": "` + long + `" end`} {
+		want := Text(text, nil)
+		if strings.Count(want, "x") >= 600 || !strings.Contains(want, "…") {
+			t.Errorf("%.10s: %d bytes stay", text, len(want))
+		}
+		for _, size := range []int{1, 7, longestText + len("password=") + 1, longestText + 5} {
+			var b sink
+			w := NewWriter(&b, nil)
+			for piece := range slices.Chunk([]byte(text), size) {
+				_, _ = w.Write(piece)
+			}
+			_ = w.Close()
+			if string(b) != want {
+				t.Errorf("%.10s in pieces of %d: %d bytes, whole: %d", text, size, len(b), len(want))
+			}
 		}
 	}
 }

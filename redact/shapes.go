@@ -10,7 +10,7 @@ import (
 const (
 	longestName  = 64   // of a setting
 	shortestText = 6    // of the value of a setting
-	longestText  = 4096 // of any value; what is longer is data
+	longestText  = 4096 // of any value; what stands behind that is data
 	shortestWord = 12   // behind Bearer and Basic
 	shortestBot  = 20   // behind the number of a bot
 	keeps        = 16   // bytes from which on a mask shows both ends
@@ -157,7 +157,7 @@ func (s *shapes) read(final bool, hits *int) int {
 		if v.isSecret(t, end) && end > s.sent {
 			to := min(end, v.start+longestText)
 			s.mask(max(v.start, s.sent), to, hits)
-			s.cut = open && v.quote == 0
+			s.cut = open && v.quote == 0 && to == end // else what follows is data
 			i = to
 			continue
 		}
