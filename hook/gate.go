@@ -15,7 +15,8 @@ type Gate struct {
 	Grants   []string
 	Policies []permit.Scope
 	Caller   permit.Caller
-	// Tainted: content from outside has entered, so that grants do not count.
+	// Tainted: content from outside has entered, so that no earlier answer counts,
+	// and a command without a risk is put to the user, too.
 	Tainted bool
 }
 
@@ -44,7 +45,10 @@ func (p Protocol) gated(e Event, o Options, s *shell.Script, tags, open classify
 	case a.Prompt != nil && a.Prompt.ByPolicy:
 		return p.ask(e, o, "sbx: a policy wants a person to look at this command: "+visible(a.Prompt.Policy)+".", ""), true
 	}
-	if s.Err != nil || open == 0 {
+	if g.Tainted { // what was allowed beforehand is an earlier answer, too
+		open = tags
+	}
+	if s.Err != nil || open == 0 && !g.Tainted {
 		return Decision{}, false
 	}
 	if !g.Tainted && permit.Covers(g.Grants, call.Tool, open.Names()) {
@@ -60,7 +64,7 @@ func (p Protocol) gated(e Event, o Options, s *shell.Script, tags, open classify
 // missing says to the owner what no grant covers, and what would.
 func (g *Gate) missing(tool string, open classify.Tags) string {
 	if g.Tainted {
-		return "(Content from outside has entered, so that grants do not count.)"
+		return "(Content from outside has entered, so that earlier answers do not count.)"
 	}
 	var never []string
 	for _, risk := range open.Names() {
