@@ -42,14 +42,22 @@ func Read(text string, w shell.Where) Call {
 // in the arguments of tools that take one. Relative ones stay relative.
 func (c Call) paths() []string {
 	var list []string
+	named := func(file string) {
+		if file != "" {
+			list = append(list, path.Clean(file))
+		}
+	}
 	add := func(word string) {
-		if word == "" {
-			return
+		name, value, ok := strings.Cut(word, "=")
+		if ok && !strings.Contains(name, "/") { // --output=x, of=x
+			named(value)
 		}
-		if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
-			word = value
+		if !ok || !strings.HasPrefix(word, "-") {
+			named(word)
 		}
-		list = append(list, path.Clean(word))
+		if file, ok := strings.CutPrefix(word, "@"); ok { // curl --data @x
+			named(file)
+		}
 	}
 	for _, argv := range c.Argv {
 		for _, word := range argv {

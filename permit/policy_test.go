@@ -91,7 +91,7 @@ func TestRules(t *testing.T) {
 	}{
 		{Rule{Tool: "bash", Argv: []string{"git", "push"}}, []string{"git push", "/usr/bin/git push origin", "cd x && git push", "echo $(git push)"}, []string{"git pull", "echo git push", "git -C push status"}},
 		{Rule{Tags: []string{"network", "deletes"}}, []string{"rm x; curl y.test"}, []string{"rm x", "curl y.test"}},
-		{Rule{Path: "/srv/data"}, []string{"cat /srv/data/x", "echo > /srv/data", "cp --target-directory=/srv/data a", "ls /srv/./data/"}, []string{"cat /srv/database", "echo '/srv'"}},
+		{Rule{Path: "/srv/data"}, []string{"cat /srv/data/x", "echo > /srv/data", "cp --target-directory=/srv/data a", "ls /srv/./data/", "dd if=/srv/data/x of=y", "curl -d @/srv/data/x y.test"}, []string{"cat /srv/database", "echo '/srv'", "curl y.test/?x=/srv/data", "echo a= @"}},
 		{Rule{Path: "/srv/*/secret"}, []string{"cat /srv/a/secret/b"}, []string{"cat /srv/a/public"}},
 		{Rule{Host: "*.corp.test"}, []string{"curl https://A.corp.test/x", "git clone git@git.corp.test:x.git", "wget u:p@b.corp.test."}, []string{"curl https://corp.test", "curl https://corp.test.evil.test", "echo corp"}},
 		{Rule{Host: "::1"}, []string{"curl http://[::1]:80/"}, []string{"curl http://[::2]/"}},
