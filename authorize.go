@@ -28,7 +28,7 @@ type mayRun func(context.Context, Request, Report) (*permit.Passage, error)
 // pass has the gate decide, and a person where that is due.
 func (e *Engine) pass(ctx context.Context, req Request, r Report) (*permit.Passage, error) {
 	if req.Approval != nil {
-		p, err := e.options.Gate.PassApproved(ctx, r.call(), req.Caller, *req.Approval)
+		p, err := e.options.Gate.PassApproved(ctx, r.Call(), req.Caller, *req.Approval)
 		return &p, err
 	}
 	var ask permit.Authorize
@@ -37,12 +37,13 @@ func (e *Engine) pass(ctx context.Context, req Request, r Report) (*permit.Passa
 			return req.Authorize(ctx, Question{Question: q, Report: r, Workspace: r.Script.Where.Workspace})
 		}
 	}
-	p, err := e.options.Gate.Pass(ctx, r.call(), req.Caller, ask)
+	p, err := e.options.Gate.Pass(ctx, r.Call(), req.Caller, ask)
 	return &p, err
 }
 
-// call is the command for the gate, with what its scripts run.
-func (r Report) call() permit.Call {
+// Call is the command for a permit.Gate and its policies, with what its scripts
+// run where they were read: see Follow.
+func (r Report) Call() permit.Call {
 	c := r.reading(permit.Command(r.Script, r.Tags))
 	if texts := r.texts(nil); len(texts) > 0 {
 		h := sha256.New()
@@ -68,10 +69,10 @@ func (e *Engine) foresee(ctx context.Context, req Request, r Report) (*permit.Pa
 	if req.Approval != nil {
 		rehearsal := *req.Approval
 		rehearsal.Always = false
-		p, err := e.options.Gate.PassApproved(ctx, r.call(), req.Caller, rehearsal)
+		p, err := e.options.Gate.PassApproved(ctx, r.Call(), req.Caller, rehearsal)
 		return &p, err
 	}
-	p, err := e.options.Gate.Foresee(ctx, r.call(), req.Caller, req.Authorize != nil)
+	p, err := e.options.Gate.Foresee(ctx, r.Call(), req.Caller, req.Authorize != nil)
 	return &p, err
 }
 

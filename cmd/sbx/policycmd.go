@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/sbx-run/sbx"
 	"github.com/sbx-run/sbx/config"
 	"github.com/sbx-run/sbx/permit"
 	"github.com/sbx-run/sbx/shell"
@@ -108,7 +109,8 @@ func testPolicies(s *streams, file config.Config, here, command string, who perm
 		s.fail(err)
 		return exitUsage
 	}
-	call := permit.Read(command, shell.Where{Cwd: here, Workspace: here, Home: os.Getenv("HOME")})
+	where := shell.Where{Cwd: here, Workspace: here, Home: os.Getenv("HOME")}
+	call := sbx.Check(sbx.Request{Text: command}, where).Follow(here).Call()
 	o := permit.Consult(context.Background(), scopes, call, permit.Context{Agent: who.Agent, Project: who.Project})
 	if asJSON {
 		if err := writeJSON(s.out, map[string]any{"verdict": o.Verdict.String(), "policy": o.Policy, "reason": o.Reason, "risks": append([]string{}, call.Risks()...)}); err != nil {
