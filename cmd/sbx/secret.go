@@ -124,7 +124,7 @@ func checkSecrets(key string) (secretCheck, error) {
 		if !secretsenv.HasReference(at.Value) {
 			continue
 		}
-		r := secretReference{Path: at.Path, Reference: at.Value, Found: true}
+		r := secretReference{Path: at.Path, Reference: referenceIn(at.Value), Found: true}
 		var unset *secretsenv.UnsetError
 		if err := resolver.Check(context.Background(), at.Value); errors.As(err, &unset) {
 			r.Found, r.Why = false, unset.Why
@@ -133,6 +133,15 @@ func checkSecrets(key string) (secretCheck, error) {
 	}
 	c.Clear = append(c.Clear, sbx.SettingsInClear(settings)...)
 	return c, nil
+}
+
+// referenceIn is what a setting refers to. What else stands in a longer text may be
+// a password.
+func referenceIn(setting string) string {
+	if secretsenv.IsReference(setting) {
+		return setting
+	}
+	return "…${" + strings.Join(config.ReferencesIn(setting), "}…${") + "}…"
 }
 
 func settingsBelow(settings []config.Setting, key string) []config.Setting {
