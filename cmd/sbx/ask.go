@@ -135,7 +135,7 @@ func notes(q sbx.Question) []string {
 	case len(q.Risks) == 0:
 	case len(missing) > 0:
 		list = append(list, "never permitted so far: "+strings.Join(missing, ", "))
-	default:
+	case q.Taint == "" && q.Policy == "": // else that is why it is asked about
 		list = append(list, "each of this was permitted before, and not together")
 	}
 	if why := q.Report.Unread(); why != "" {
