@@ -95,6 +95,10 @@ func checkSetting(setting string) error {
 	if end := strings.IndexAny(key, "= \t"); end >= 0 {
 		key = key[:end]
 	}
+	// ssh takes a name in quotes, too, which no list here would know.
+	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') }) {
+		return fmt.Errorf("options: -o %q: want KEY=VALUE", setting)
+	}
 	is := func(name string) bool { return strings.EqualFold(name, key) }
 	for _, f := range fixed {
 		if is(f.key) {

@@ -62,6 +62,7 @@ func TestRefusedOptions(t *testing.T) {
 		"-4A", "-p", "host", "--", "-o", "-o ForwardAgent=yes", "-o forwardagent=yes", `-o "ForwardAgent yes"`, "-oStrictHostKeyChecking=no", "-o BatchMode=no",
 		"-o LocalForward=1:x:1", "-o RemoteForward=1", "-o DynamicForward=1", "-o SendEnv=*", "-o SetEnv=A=b", "-o LocalCommand=id", "-o PermitLocalCommand=yes",
 		"-o ControlPath=/x", "-o ControlPersist=yes", "-o RemoteCommand=id", "-o Tunnel=yes", "-o ' ForwardX11=yes'", "-o Include=/x", "'unclosed",
+		`-o '"SendEnv"=*'`, `-o '"LocalForward" 1:x:1'`, "-o =x",
 	} {
 		if got, err := clientOptions(line); err == nil {
 			t.Errorf("%s: %q", line, got)
@@ -87,6 +88,16 @@ func TestRefusedSettings(t *testing.T) {
 	} {
 		if _, err := New(o).Open(ctx, sandbox.Profile{}); !errors.Is(err, sandbox.ErrUnavailable) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	ws := t.TempDir()
+	if err := os.WriteFile(filepath.Join(ws, "ssh"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for where, refused := range map[string]bool{ws: true, t.TempDir(): false} {
+		_, err := New(Options{Host: "a", State: t.TempDir(), Client: filepath.Join(ws, "ssh")}).Open(ctx, sandbox.Profile{Workspace: where})
+		if refused != (err != nil && strings.Contains(err.Error(), "the command may write to")) {
+			t.Errorf("a client in %s, workspace %s: %v", ws, where, err)
 		}
 	}
 	if _, err := New(Options{Host: "a"}).Open(ctx, sandbox.Profile{Preview: &sandbox.Preview{}}); !errors.Is(err, sandbox.ErrUnavailable) {

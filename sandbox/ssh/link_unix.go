@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/proc"
 )
 
 // link is the connection to a machine, which outlives this process.
@@ -34,8 +37,8 @@ const longestSocket = 104 - 18
 
 // newLink finds the client and the place of the socket. One connection serves
 // all that have the same options.
-func newLink(o Options) (*link, error) {
-	client, err := findClient(o.Client)
+func newLink(o Options, p sandbox.Profile) (*link, error) {
+	client, err := findClient(o.Client, p)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +60,7 @@ func (l *link) further(n int) *link {
 // clientDirs is where ssh is looked for: PATH may hold directories of a workspace.
 var clientDirs = [...]string{"/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin", "/run/current-system/sw/bin"}
 
-func findClient(named string) (string, error) {
+func findClient(named string, p sandbox.Profile) (string, error) {
 	candidates := []string{named}
 	if named == "" {
 		candidates = nil
@@ -65,10 +68,19 @@ func findClient(named string) (string, error) {
 			candidates = append(candidates, dir+"/ssh")
 		}
 	}
+	var why error
 	for _, path := range candidates {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+		if _, err := os.Stat(path); err != nil {
+			continue
+		}
+		err := proc.Trusted(path, p)
+		if err == nil {
 			return path, nil
 		}
+		why = fmt.Errorf("%s is not used: %w", path, err)
+	}
+	if why != nil {
+		return "", why
 	}
 	return "", fmt.Errorf("there is no %s: install the OpenSSH client, or name it in sbx.ssh.client", strings.Join(candidates, ", "))
 }

@@ -143,7 +143,7 @@ func (b *Backend) open(p sandbox.Profile) (*session, error) {
 			}
 		}
 	}
-	link, err := newLink(o)
+	link, err := newLink(o, p)
 	if err != nil {
 		return refuse(err)
 	}

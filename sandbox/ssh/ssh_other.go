@@ -13,7 +13,7 @@ import (
 // link: OpenSSH shares connections on other systems only.
 type link struct{}
 
-func newLink(Options) (*link, error) { return nil, sandbox.ErrUnsupported }
+func newLink(Options, sandbox.Profile) (*link, error) { return nil, sandbox.ErrUnsupported }
 
 type session struct {
 	options Options

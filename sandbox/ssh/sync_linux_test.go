@@ -236,6 +236,28 @@ func TestSyncIsConfined(t *testing.T) {
 	}
 }
 
+// A directory that can be no workspace there is refused before files are carried.
+func TestSyncRefusedDirectory(t *testing.T) {
+	m := newMachine(t, ssh.Sync)
+	check(t, os.MkdirAll(m.home+"/.ssh", 0o700))
+	check(t, os.WriteFile(m.home+"/.ssh/id", []byte("theirs"), 0o600))
+	m.write("ours", "ours")
+	m.options.Dir = ".ssh"
+	result, err := m.open().Run(context.Background(), sandbox.Command{Argv: []string{"true"}})
+	if err == nil || result.Ending != sandbox.NotStarted || !strings.Contains(err.Error(), ".ssh") {
+		t.Errorf("%+v, %v", result, err)
+	}
+	for _, path := range []string{m.home + "/.ssh/ours", m.profile.Workspace + "/id"} {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%s was carried", path)
+		}
+	}
+	m.options.Dir = "work/app" // control
+	if out, _ := m.run(m.open(), "cat", "ours"); out != "ours" {
+		t.Errorf("%q", out)
+	}
+}
+
 // Root runs a command as the owner of a shared workspace, who reads the script.
 func TestScriptOfAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -91,6 +92,9 @@ func (c *conn) command(o wire.Order, r Runner, a *wire.Answer) error {
 		}
 		return err
 	}
+	if err := mayHold(t, r); err != nil {
+		return err
+	}
 	if err := files.Before(); err != nil {
 		return fmt.Errorf("take the workspace: %w: %w", err, sandbox.ErrStart)
 	}
@@ -112,6 +116,20 @@ func (c *conn) command(o wire.Order, r Runner, a *wire.Answer) error {
 	if ferr := files.After(); ferr != nil {
 		err = errors.Join(err, fmt.Errorf("give the workspace back: %w: %w", ferr, sandbox.ErrLost))
 	}
+	return err
+}
+
+// mayHold asks whether a directory that somebody named may be a workspace, before
+// files are carried into it or out of it. The command and what its profile names
+// may not be there yet.
+func mayHold(t Task, r Runner) error {
+	if !t.Order.Sync || strings.HasPrefix(t.Order.Workspace, wire.SyncDir+"/") {
+		return nil
+	}
+	t.Argv, t.Dir = []string{"true"}, t.Workspace
+	p := &t.Order.Profile
+	p.Read, p.Write, p.Hide, p.Protect = nil, nil, nil, nil
+	_, err := r.Plan(context.Background(), t)
 	return err
 }
 
