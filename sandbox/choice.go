@@ -69,5 +69,5 @@ func PassedFor(backend string, err error) Passed {
 	for _, kind := range [...]error{ErrUnavailable, ErrUnsupported} {
 		why = strings.TrimSuffix(why, ": "+kind.Error())
 	}
-	return Passed{Backend: backend, Why: strings.TrimPrefix(why, backend+": ")}
+	return Passed{Backend: backend, Why: strings.TrimPrefix(strings.TrimPrefix(why, "backend "), backend+": ")}
 }

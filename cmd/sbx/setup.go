@@ -34,7 +34,8 @@ in config.json to its path. All else in that file stays as it is. It installs no
   --backend NAME    instead of asking
   --network WHAT    off, on, or allow:HOST,… (sbx network --help): what commands may reach
   --image IMAGE     of containers (default: python:3.12-slim)
-  --yes             change it without asking; what no flag says is as recommended
+  --yes             change it without asking; what no flag says is as recommended, or as
+                    it is configured (network, image)
   --remove          see above
 
 Exit status: 0 it is set up; 2 usage; 125 it could not be done, and nothing was configured.
@@ -266,16 +267,28 @@ func (o option) describe(recommended bool) string {
 		what += " (tier " + o.capabilities.Tier + ")"
 	}
 	if recommended {
-		what = "recommended: " + what + ", the most of those that work here"
+		what = "recommended: " + what
 	}
-	if o.capabilities.Apart {
+	switch {
+	case o.capabilities.Apart:
 		return what + "; commands see an image, not this host's programs"
+	case recommended:
+		return what + ", the strongest of those where commands see this host's programs"
 	}
 	return what + "; commands see this host's programs"
 }
 
+// recommendedNetwork is what --yes configures where nothing is.
+const recommendedNetwork = "off"
+
 func (c *setupCall) chooseNetwork() error {
-	if c.net != "" || c.yes {
+	if c.net != "" {
+		return nil
+	}
+	if c.yes {
+		if c.file.Network == "" { // a wrapper has the network on where nothing is said
+			c.net = recommendedNetwork
+		}
 		return nil
 	}
 	var names []string
@@ -285,7 +298,7 @@ func (c *setupCall) chooseNetwork() error {
 	i, err := c.asker.choose(inquiry{
 		text: "What may they reach?",
 		choices: [][2]string{
-			{"off", "no network; servers on localhost for themselves (recommended)"},
+			{recommendedNetwork, "no network; servers on localhost for themselves (recommended)"},
 			{"allow", "a list of hosts, and nothing else"},
 			{"on", "the host's network as it is"},
 		},
@@ -294,7 +307,7 @@ func (c *setupCall) chooseNetwork() error {
 	case err != nil:
 		return err
 	case i == 0:
-		c.net = "off"
+		c.net = recommendedNetwork
 		return nil
 	case i == 2:
 		c.net = "on"

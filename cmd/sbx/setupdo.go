@@ -216,6 +216,11 @@ func (c *setupCall) prove(ctx context.Context, s *streams, wrapper string) error
 	if c.image != "" {
 		cmd.Env = append(cmd.Env, "PEPE_SANDBOX_IMAGE="+c.image)
 	}
+	if word, ok := map[networkWord]string{"off": "none", "on": "bridge"}[c.net]; ok {
+		cmd.Env = append(cmd.Env, "PEPE_SANDBOX_NET="+word)
+	} else if c.net != "" {
+		cmd.Env = append(cmd.Env, "PEPE_SANDBOX_NET="+string(c.net))
+	}
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err = cmd.Run()

@@ -51,7 +51,7 @@ func (b *Backend) check(p sandbox.Profile) (string, error) {
 	at := b.options.Program
 	if at == "" {
 		if at = program; runtime.GOOS != "darwin" {
-			return "", fmt.Errorf("seatbelt on %s: %w", runtime.GOOS, sandbox.ErrUnsupported)
+			return "", fmt.Errorf("seatbelt: sandbox-exec is a program of macOS, and this is %s: %w", runtime.GOOS, sandbox.ErrUnsupported)
 		}
 	}
 	if err := proc.Trusted(at, p); err != nil {
