@@ -157,11 +157,12 @@ func (c *approvalsCall) show(out io.Writer, id string) error {
 type approvalJSON struct {
 	approvals.Record
 	Subject string `json:"subject,omitempty"`
+	Called  string `json:"called,omitempty"` // see called
 	Origin  any    `json:"origin,omitempty"`
 }
 
 func approvalOf(r approvals.Record) approvalJSON {
-	return approvalJSON{Record: r, Subject: string(r.Subject)}
+	return approvalJSON{Record: r, Subject: string(r.Subject), Called: called(r)}
 }
 
 // printApproval writes one call, all of it: what is cut could be what matters.
@@ -180,6 +181,9 @@ func printApproval(out io.Writer, r approvals.Record) {
 	}
 	if len(r.Subject) > 0 {
 		printWhole(out, string(r.Subject), nil, 1<<20, func(_ style, text string) string { return text })
+	}
+	if how := called(r); how != "" {
+		fmt.Fprintln(out, "  called as "+visible(how))
 	}
 	var labels []string
 	for _, risk := range r.Risks {

@@ -44,6 +44,42 @@ func (c *execCall) origin(permit.Waiting) (json.RawMessage, error) {
 	return json.Marshal(o)
 }
 
+// called says how sbx was called, but for the command itself: flags can open what
+// confines it. "" where another program has parked it, or somebody has decided.
+func called(r approvals.Record) string {
+	var o origin
+	if err := json.Unmarshal(r.Origin, &o); err != nil || o.Verb == "" {
+		return ""
+	}
+	var words []string
+	for _, e := range o.Env {
+		words = append(words, spelled(string(e)))
+	}
+	if o.Verb == wrapperName {
+		return strings.Join(append(words, wrapperName, "…"), " ")
+	}
+	words = append(words, "sbx", o.Verb)
+	for _, a := range o.Args {
+		switch word := string(a); {
+		case word == string(r.Subject):
+			words = append(words, "…")
+		case word == "--" && o.Verb != "run":
+			return strings.Join(append(words, "--", "…"), " ")
+		default:
+			words = append(words, spelled(word))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// spelled is a word as it can be told from its neighbours.
+func spelled(word string) string {
+	if word == "" || strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'`\\$", r) }) {
+		return quote(word)
+	}
+	return word
+}
+
 // replayed is the call that was parked, ready to start. This process serves
 // nothing else: it moves to the directory and the variables of the call.
 func replayed(r approvals.Record) (*execCall, error) {
