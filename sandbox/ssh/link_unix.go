@@ -293,7 +293,7 @@ const sshFailed = 255
 
 // sshError is an error in ssh's words.
 func (l *link) sshError(words string, err error) error {
-	words = oneLine(words)
+	words = strings.TrimPrefix(oneLine(words), "ssh: ")
 	if words == "" {
 		words = err.Error()
 	}
