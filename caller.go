@@ -191,7 +191,31 @@ func (e *Engine) profile(workspace, home string, who *sandbox.Identity, net netw
 		return p, err
 	}
 	e.egress(&p, net)
+	e.hideConfiguration(&p)
 	return p, e.hideAudit(&p)
+}
+
+// hideConfiguration keeps the runtime's directory and file from being read where
+// they are not the usual ones, which are among the credentials. A path to read
+// lifts it, as it does there; one below the directory leaves the file hidden.
+func (e *Engine) hideConfiguration(p *sandbox.Profile) {
+	var places []string
+	if dir := e.environ.get("PEPE_HOME"); filepath.IsAbs(dir) {
+		dir = realPath(dir)
+		if e.home == "" || !within(realPath(e.home), dir) { // else it holds more than that
+			places = append(places, dir)
+		}
+		places = append(places, realPath(filepath.Join(dir, "config.json")))
+	}
+	if file := e.environ.get("PEPE_CONFIG"); filepath.IsAbs(file) {
+		places = append(places, realPath(file))
+	}
+	for _, place := range places {
+		lifted := slices.ContainsFunc(p.Read, func(read string) bool { return within(place, read) || within(read, place) })
+		if _, err := os.Lstat(place); err == nil && !lifted && !inAny(place, p.Hide) {
+			p.Hide = append(p.Hide, place)
+		}
+	}
 }
 
 // hideAudit keeps the audit file from being read.

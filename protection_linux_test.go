@@ -83,6 +83,34 @@ func runText(t *testing.T, e *Engine, workspace, text string) (string, Result) {
 	return out.String(), r
 }
 
+// The runtime's directory is hidden wherever it lies, and its file, too.
+func TestConfigurationIsHidden(t *testing.T) {
+	dir, environ := openGround(t)
+	for _, d := range []string{"/ws", "/pepe/skills", "/etc"} {
+		must(t, os.MkdirAll(dir+d, 0o755))
+	}
+	for _, f := range []string{"/pepe/config.json", "/pepe/skills/s", "/etc/pepe.json"} {
+		must(t, os.WriteFile(dir+f, []byte("secret\n"), 0o644))
+	}
+	text := "cd " + dir + "; cat pepe/config.json pepe/skills/s etc/pepe.json 2>/dev/null | wc -l"
+	for _, tt := range []struct {
+		env  []string
+		read []string
+		seen string // of the three
+	}{
+		{nil, nil, "3"}, // control
+		{[]string{"PEPE_HOME=" + dir + "/pepe"}, nil, "1"},
+		{[]string{"PEPE_HOME=" + dir + "/pepe", "PEPE_CONFIG=" + dir + "/etc/pepe.json"}, nil, "0"},
+		{[]string{"PEPE_HOME=" + dir + "/pepe"}, []string{dir + "/pepe/skills"}, "2"},
+		{[]string{"PEPE_HOME=" + dir + "/pepe"}, []string{dir + "/pepe"}, "3"},
+	} {
+		e := fullEngine(t, Options{Environ: append(tt.env, environ...), Read: tt.read})
+		if out, _ := runText(t, e, dir+"/ws", text); strings.TrimSpace(out) != tt.seen {
+			t.Errorf("%q, to read %q: %s of 3 files are seen, not %s", tt.env, tt.read, strings.TrimSpace(out), tt.seen)
+		}
+	}
+}
+
 // Wherever a workspace lies and whatever its name is, what is trusted in it stays,
 // what appears is reported by its very name, and nothing beside it changes.
 func TestProtectedWorkspaces(t *testing.T) {
