@@ -5,13 +5,17 @@ import "strings"
 // InClear says why the value of a setting is a credential that stands there in
 // clear, where a reference should: "" when it is none. key is the name of the
 // setting, e.g. "api_key"; it may be empty. References (${NAME}, exec:…, file:…)
-// are never in clear.
+// are never in clear, what stands beside a ${NAME} may be.
 func InClear(key, value string) string {
 	text := strings.TrimSpace(value)
-	if text == "" || IsReference(value) || strings.Contains(text, "${") || strings.HasPrefix(text, "$2") && isBcrypt(text) {
+	if text == "" || IsReference(value) || strings.HasPrefix(text, "$2") && isBcrypt(text) {
 		return ""
 	}
-	if why := holdsCredential(text); why != "" {
+	between := interpolate(text, func(string) string { return "" })
+	if strings.Contains(between, "${") { // a reference of another program
+		return ""
+	}
+	if why := holdsCredential(between); why != "" || between != text {
 		return why
 	}
 	if namesCredential(key, text) != "" && !namesPlace(key, text) {
