@@ -15,7 +15,7 @@ ROUNDS   ?= 100
 # Under the race detector too: what has goroutines of its own. Of direct only the
 # tests about them: its denial tests start the test binary hundreds of times, and
 # a program built for the detector sleeps for a second at its end.
-RACE_PACKAGES ?= . ./permit ./approvals ./netproxy ./sandbox ./sandbox/none ./sandbox/proc ./sandbox/notify
+RACE_PACKAGES ?= . ./permit ./approvals ./config ./netproxy ./sandbox ./sandbox/none ./sandbox/proc ./sandbox/notify
 RACE_DIRECT   ?= TestManyAtOnce|TestFullManyRuns|TestEndings|TestTimeLimit|TestCallerGoesAway|TestSignalsArePassedOn|TestLargeOutput|TestManyDenials|TestKilledCallers|TestExplainedRunsAtOnce
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
