@@ -79,6 +79,13 @@ func setupCommand(s *streams, args []string) int {
 		err = usage("setup takes no operand", "sbx setup --help has examples")
 	case err == nil && c.remove && c.backend+string(c.net)+c.image != "":
 		err = usage("--remove with other settings", "sbx setup --remove takes back what was set up")
+	case err == nil && c.backend != "" && c.backend != kindNone && kindOf(c.backend) == "":
+		names := append(wrappers.Kinds(), kindNone)
+		hint := "the backends are: " + strings.Join(names, ", ")
+		if near := nearest(c.backend, names); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		err = usage("no wrapper for the backend "+quote(c.backend), hint)
 	case err == nil && c.net == "auto":
 		err = usage("--network auto", "off, on or allow:HOST,… are what a wrapper can promise")
 	}
@@ -134,12 +141,15 @@ type measured struct {
 // kindNone is no wrapper at all.
 const kindNone = "none"
 
-// backendOf is the backend that a kind of wrapper calls.
-func backendOf(kind string) string {
-	if kind == "macos" {
-		return "seatbelt"
+// kindOf is the kind of wrapper that calls a backend, or has that name; "" if there
+// is none.
+func kindOf(name string) string {
+	for _, kind := range wrappers.Kinds() {
+		if kind == name || wrappers.Backend(kind) == name {
+			return kind
+		}
 	}
-	return kind
+	return ""
 }
 
 // options lists the kinds of wrappers with what was measured, and names the one
@@ -153,7 +163,7 @@ func (c *setupCall) options(ctx context.Context) (list []option, best string, er
 	for _, kind := range wrappers.Kinds() {
 		o := option{kind: kind, measured: measured{err: fmt.Errorf("this sbx has no backend for it: %w", sandbox.ErrUnsupported)}}
 		for _, m := range all {
-			if m.Capabilities.Backend == backendOf(kind) {
+			if m.Capabilities.Backend == wrappers.Backend(kind) {
 				o.measured = measured{m.Capabilities, m.Err}
 			}
 		}
@@ -166,7 +176,7 @@ func (c *setupCall) options(ctx context.Context) (list []option, best string, er
 		if lerr != nil || m.Err != nil || named && only.OnlyNamed() {
 			continue
 		}
-		if i := slices.IndexFunc(list, func(o option) bool { return backendOf(o.kind) == m.Capabilities.Backend }); i >= 0 {
+		if i := slices.IndexFunc(list, func(o option) bool { return wrappers.Backend(o.kind) == m.Capabilities.Backend }); i >= 0 {
 			return list, list[i].kind, nil
 		}
 	}
@@ -206,24 +216,16 @@ func (c *setupCall) setUp(ctx context.Context, s *streams) error {
 // is taken in its place.
 func (c *setupCall) unusable(o option) error {
 	hint := "sbx doctor --live says more"
-	if n, ok := neededBy(backendOf(o.kind)); ok && !n.here(os.Getenv("PATH")) {
+	if n, ok := neededBy(wrappers.Backend(o.kind)); ok && !n.here(os.Getenv("PATH")) {
 		hint = n.advice()
 	}
-	return &hintedError{msg: "the backend " + backendOf(o.kind) + " does not work here: " + sandbox.PassedFor(backendOf(o.kind), o.err).Why, hint: hint}
+	return &hintedError{msg: "the backend " + wrappers.Backend(o.kind) + " does not work here: " + sandbox.PassedFor(wrappers.Backend(o.kind), o.err).Why, hint: hint}
 }
 
 func (c *setupCall) chooseBackend(s *streams, list []option, best string) (option, error) {
 	if c.backend != "" {
-		i := slices.IndexFunc(list, func(o option) bool { return o.kind == c.backend || backendOf(o.kind) == c.backend })
-		if i < 0 {
-			names := append(wrappers.Kinds(), kindNone)
-			hint := "the backends are: " + strings.Join(names, ", ")
-			if near := nearest(c.backend, names); near != "" {
-				hint = "did you mean " + near + "?"
-			}
-			return option{}, usage("no wrapper for the backend "+quote(c.backend), hint)
-		}
-		return list[i], nil
+		kind := kindOf(c.backend)
+		return list[slices.IndexFunc(list, func(o option) bool { return o.kind == kind })], nil
 	}
 	if c.yes {
 		i := slices.IndexFunc(list, func(o option) bool { return o.kind == best })
@@ -256,8 +258,8 @@ func (c *setupCall) chooseBackend(s *streams, list []option, best string) (optio
 // describe is what was measured, in a few words.
 func (o option) describe(recommended bool) string {
 	if o.err != nil {
-		why := "does not work here: " + sandbox.PassedFor(backendOf(o.kind), o.err).Why
-		if n, ok := neededBy(backendOf(o.kind)); ok && !n.here(os.Getenv("PATH")) {
+		why := "does not work here: " + sandbox.PassedFor(wrappers.Backend(o.kind), o.err).Why
+		if n, ok := neededBy(wrappers.Backend(o.kind)); ok && !n.here(os.Getenv("PATH")) {
 			why = n.advice()
 		}
 		return why

@@ -123,7 +123,7 @@ func (c *setupCall) apply(ctx context.Context, s *streams, o option) error {
 		return err
 	}
 	fmt.Fprintf(s.out, "sandbox -> %s  (%s)\n", o.kind, path)
-	s.sayGaps(backendOf(o.kind))
+	s.sayGaps(wrappers.Backend(o.kind))
 	return nil
 }
 
