@@ -224,7 +224,7 @@ func TestConformance(t *testing.T) {
 	self, err := os.Executable()
 	check(t, err)
 	report, err := probes.Run(context.Background(), m.backend(), probes.Options{
-		Helper: []string{self}, Dir: os.Getenv(baseVar), Only: strings.FieldsFunc(os.Getenv("SBX_TEST_ROWS"), func(r rune) bool { return r == ',' }),
+		Parallel: 3, Helper: []string{self}, Dir: os.Getenv(baseVar), Only: strings.FieldsFunc(os.Getenv("SBX_TEST_ROWS"), func(r rune) bool { return r == ',' }),
 		Environ: []string{machineVar + "=" + optionsText(m.options)}, Proxy: filepath.Join(filepath.Dir(os.Getenv(programVar)), "sbx-proxy"),
 	})
 	check(t, err)
