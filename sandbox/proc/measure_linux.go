@@ -85,16 +85,40 @@ func (m measurement) over(limit, inTemp int64) bool {
 	if m.anon+max(m.shared, inFiles) <= limit {
 		return false
 	}
-	var anon, shared int64
-	for _, pid := range m.pids {
+	anon, shared := m.parts(nil)
+	if a, s := sum(anon), sum(shared); a+max(s, inFiles) <= limit {
+		return false
+	}
+	// While it is read one after the other, processes end, and their parts go to
+	// those that are read later; or they begin, and take parts of what was read. So
+	// it is read again, and of each process the smaller part counts.
+	again, sharedAgain := m.parts(anon)
+	return sum(again)+max(sum(sharedAgain), inFiles) > limit
+}
+
+func sum(parts []int64) (total int64) {
+	for _, p := range parts {
+		total += p
+	}
+	return total
+}
+
+// parts are what each process holds alone, and its part of what it shares, in
+// bytes: of memory, and of shared memory. None is more than it was before.
+func (m measurement) parts(before []int64) (anon, shared []int64) {
+	for i, pid := range m.pids {
 		v := valuesIn("/proc/"+strconv.Itoa(pid)+"/smaps_rollup", "Pss_Anon:", "SwapPss:", "Pss_Shmem:")
 		if v[0]+v[1]+v[2] == 0 { // it does not let us look
 			v[0], v[2] = memoryOf(pid)
 			v[0], v[2] = v[0]>>10, v[2]>>10
 		}
-		anon, shared = anon+(v[0]+v[1])<<10, shared+v[2]<<10
+		one := (v[0] + v[1]) << 10
+		if before != nil {
+			one = min(one, before[i])
+		}
+		anon, shared = append(anon, one), append(shared, v[2]<<10)
 	}
-	return anon+max(shared, inFiles) > limit
+	return anon, shared
 }
 
 // memoryOf is what a process holds of memory and swap, in bytes, without files
