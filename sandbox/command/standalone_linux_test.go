@@ -123,7 +123,7 @@ func TestStandaloneConformance(t *testing.T) {
 			}
 			only := onlyRows(e)
 			report, err := probes.Run(t.Context(), New(path, e.options), probes.Options{
-				Helper: []string{self}, Only: only, Parallel: 3, Environ: append(env, optionsVar+"="+string(options)),
+				Helper: []string{self}, Only: only, Parallel: 4, Environ: append(env, optionsVar+"="+string(options)),
 			})
 			check(t, err)
 			t.Log(report.Summary())

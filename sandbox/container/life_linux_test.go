@@ -198,7 +198,7 @@ func TestConformance(t *testing.T) {
 		}
 		c := r.profile.Container
 		c.Image = tools
-		report, err := probes.Run(r.Context(), r.backend(), probes.Options{Helper: []string{self}, Parallel: 3, Container: c, Environ: env, Proxy: os.Getenv(proxyVar)})
+		report, err := probes.Run(r.Context(), r.backend(), probes.Options{Helper: []string{self}, Parallel: 4, Container: c, Environ: env, Proxy: os.Getenv(proxyVar)})
 		check(r, err)
 		r.Log(report.Summary())
 		held := 0

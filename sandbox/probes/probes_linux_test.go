@@ -59,7 +59,7 @@ func run(t *testing.T, b sandbox.Backend, o probes.Options) probes.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Helper, o.Proxy, o.Parallel = []string{self}, proxyProgram(t), 3
+	o.Helper, o.Proxy, o.Parallel = []string{self}, proxyProgram(t), 4
 	report, err := probes.Run(t.Context(), b, o)
 	if err != nil {
 		t.Fatal(err)
@@ -402,7 +402,7 @@ func asUser(dir string) int {
 	b, unknown := backend(os.Getenv(backendVar), nil)
 	if err = errors.Join(err, unknown); err == nil {
 		var report probes.Report
-		if report, err = probes.Run(context.Background(), b, probes.Options{Helper: []string{self}, Dir: dir, Proxy: os.Getenv(proxyVar)}); err == nil {
+		if report, err = probes.Run(context.Background(), b, probes.Options{Helper: []string{self}, Parallel: 4, Dir: dir, Proxy: os.Getenv(proxyVar)}); err == nil {
 			err = json.NewEncoder(os.Stdout).Encode(report)
 		}
 	}
