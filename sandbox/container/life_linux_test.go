@@ -56,10 +56,14 @@ func TestKilledAtRandom(t *testing.T) {
 		check(r, err)
 		text, err := json.Marshal(victim{r.engine, r.profile})
 		check(r, err)
+		count := runs
+		if someRows(r.engine) != nil {
+			count = min(runs, 40)
+		}
 		var group sync.WaitGroup
 		for range 4 {
 			group.Go(func() {
-				for range runs / 4 {
+				for range count / 4 {
 					c := exec.Command(self)
 					c.Env = append(os.Environ(), victimVar+"="+string(text))
 					if err := c.Start(); err != nil {
@@ -176,6 +180,18 @@ func TestManyAtOnce(t *testing.T) {
 	})
 }
 
+// someRows are rows of each kind: what holds in a container is made by the same code
+// for each engine, so the whole suite is for one of them. SBX_TEST_ROWS=all tries all.
+func someRows(engine string) []string {
+	if engine == docker.Docker || os.Getenv("SBX_TEST_ROWS") == "all" {
+		return nil
+	}
+	return []string{
+		"P00", "P01", "P02", "P03", "P04", "P07", "P11", "P13", "P21", "P26", "P29", "P31", "P38", "N10", "N11", "N12", "N16", "N20", "N21", "N22", "P45", "P47",
+		"P49", "P50a", "P52a", "P54d", "P56d", "P61", "P64", "P65h", "P67", "P68", "P69", "P71", "P72", "P73", "P74", "P76", "P77a", "P79", "P80", "P86a", "P86g", "N60",
+	}
+}
+
 // The conformance suite: nothing is open that is not named.
 func TestConformance(t *testing.T) {
 	if testing.Short() {
@@ -198,7 +214,8 @@ func TestConformance(t *testing.T) {
 		}
 		c := r.profile.Container
 		c.Image = tools
-		report, err := probes.Run(r.Context(), r.backend(), probes.Options{Helper: []string{self}, Parallel: 4, Container: c, Environ: env, Proxy: os.Getenv(proxyVar)})
+		only := someRows(r.engine)
+		report, err := probes.Run(r.Context(), r.backend(), probes.Options{Helper: []string{self}, Only: only, Parallel: 4, Container: c, Environ: env, Proxy: os.Getenv(proxyVar)})
 		check(r, err)
 		r.Log(report.Summary())
 		held := 0
@@ -210,7 +227,7 @@ func TestConformance(t *testing.T) {
 				held++
 			}
 		}
-		if held < 200 {
+		if held < 200 && only == nil || held < 60 {
 			r.Errorf("only %d rows were held", held)
 		}
 		open := map[sandbox.Control]bool{}
