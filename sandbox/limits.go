@@ -85,6 +85,17 @@ func (l Limits) Speaks(c Control) bool {
 	return !slices.Contains(LimitControls(), c) || slices.Contains(l.Asked(), c)
 }
 
+// Kept lists the controls of the limits that are set and that no gap is about.
+func (l Limits) Kept(gaps []Gap) []Control {
+	var list []Control
+	for _, c := range LimitControls() {
+		if l.Speaks(c) && !slices.Contains(GapControls(gaps), c) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 // Narrow returns the limits that keep both: of each the smaller one.
 func (l Limits) Narrow(by Limits) Limits {
 	return Limits{

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -191,6 +192,24 @@ type Command struct {
 	// Signals are passed on to the command (in a library to its process group).
 	// The sender leaves out what the terminal delivered to the command already.
 	Signals <-chan os.Signal
+}
+
+// DirIn is the directory that the command starts in.
+func (c Command) DirIn(p Profile) string {
+	if c.Dir != "" {
+		return c.Dir
+	}
+	return p.Workspace
+}
+
+// VariableNames lists the names of an environment of NAME=value entries.
+func VariableNames(environ []string) []string {
+	var names []string
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		names = append(names, name)
+	}
+	return names
 }
 
 // Plan is what Run would do. It does not change after it is returned and

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -104,11 +102,7 @@ func (s *session) decide(f facts) error {
 		Full: true, Root: layout.SubjectOf(s.profile).UID == 0, Able: func(w cgroup.Want) cgroup.Want { return cgroup.Host{}.Able(w) },
 	})
 	d.gaps = append(d.gaps, gaps...)
-	for _, c := range sandbox.LimitControls() {
-		if s.profile.Limits.Speaks(c) && !slices.Contains(sandbox.GapControls(gaps), c) {
-			d.enforced = append(d.enforced, c)
-		}
-	}
+	d.enforced = append(d.enforced, s.profile.Limits.Kept(gaps)...)
 	judged, err := s.profile.Judge(Name, d.gaps)
 	if err != nil {
 		return err
@@ -149,37 +143,16 @@ func (s *session) tier() string {
 	return tierFull
 }
 
-func (s *session) dir(c sandbox.Command) string {
-	if c.Dir != "" {
-		return c.Dir
-	}
-	return s.profile.Workspace
-}
-
 // Plan says what Run would do.
 func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	c = s.pointed(c)
 	scene, hidden := s.look(c, "", files{texts: []int{-1}})
-	plan := sandbox.Plan{
-		Backend: Name, Tier: s.tier(), Argv: slices.Clone(c.Argv), Dir: s.dir(c), Network: s.profile.NetworkSetting(),
-		Write: layout.Writable(s.profile), Hide: hidden, Protect: slices.Clone(s.profile.Protect),
-		Steps:    steps(options(s.profile, s.facts, scene)),
-		Enforced: slices.Clone(s.enforced), Gaps: slices.Clone(s.gaps),
-	}
-	for _, entry := range c.Env {
-		name, _, _ := strings.Cut(entry, "=")
-		plan.Env = append(plan.Env, name)
-	}
-	if len(c.Argv) > 0 {
-		if at, err := proc.Lookup(c.Argv[0], c.Env, plan.Dir); err == nil {
-			plan.Path = at
-			if !filepath.IsAbs(at) {
-				plan.Path = filepath.Join(plan.Dir, at)
-			}
-		}
-	}
+	plan := proc.PlanOf(Name, s.profile, c)
+	plan.Tier, plan.Steps = s.tier(), steps(options(s.profile, s.facts, scene))
+	plan.Write, plan.Hide, plan.Protect = layout.Writable(s.profile), hidden, slices.Clone(s.profile.Protect)
+	plan.Enforced, plan.Gaps = slices.Clone(s.enforced), slices.Clone(s.gaps)
 	return plan, nil
 }
 
@@ -194,7 +167,7 @@ func (s *session) pointed(c sandbox.Command) sandbox.Command {
 // look is the scene of a run.
 func (s *session) look(c sandbox.Command, terminal string, with files) (scene, []string) {
 	spots, hidden, links := s.host.Look(terminal)
-	sc := scene{spots: spots, links: links, isLink: isLink, dir: s.dir(c), files: with}
+	sc := scene{spots: spots, links: links, isLink: isLink, dir: c.DirIn(s.profile), files: with}
 	if layout.SubjectOf(s.profile).UID == 0 {
 		for _, name := range layout.HostProc() {
 			if unix.Access(name, unix.F_OK) == nil {
@@ -233,7 +206,7 @@ func (s *session) run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 	defer h.Close()
 	r := &run{session: s, command: c, hold: h, bounds: bounds}
 	j := proc.Job{
-		Command: c, Dir: s.dir(c), Supervisor: s.profile.Supervisor, Init: true,
+		Command: c, Dir: c.DirIn(s.profile), Supervisor: s.profile.Supervisor, Init: true,
 		Spawn: r.spawn,
 	}
 	bounds.Apply(&j, h)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/proc"
@@ -42,10 +41,7 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 		Write: append([]string{p.Workspace}, p.Write...), Hide: p.Hide, Steps: []string{"execute the wrapper"},
 		Enforced: slices.Clone(s.held), Gaps: slices.Clone(s.gaps),
 	}
-	for _, entry := range wrapperEnv(c.Env, s.backend, p) {
-		name, _, _ := strings.Cut(entry, "=")
-		plan.Env = append(plan.Env, name)
-	}
+	plan.Env = sandbox.VariableNames(wrapperEnv(c.Env, s.backend, p))
 	return plan, nil
 }
 

@@ -113,15 +113,8 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 		return sandbox.Plan{}, err
 	}
 	plan := sandbox.Plan{
-		Backend: s.options.Name, Argv: slices.Clone(c.Argv), Dir: c.Dir, Network: p.NetworkSetting(),
+		Backend: s.options.Name, Argv: slices.Clone(c.Argv), Dir: c.DirIn(p), Env: sandbox.VariableNames(c.Env), Network: p.NetworkSetting(),
 		Enforced: slices.Clone(s.decision.enforced), Gaps: slices.Clone(s.decision.gaps),
-	}
-	if plan.Dir == "" {
-		plan.Dir = p.Workspace
-	}
-	for _, entry := range c.Env {
-		name, _, _ := strings.Cut(entry, "=")
-		plan.Env = append(plan.Env, name)
 	}
 	for _, b := range s.spec.Layout.Binds {
 		if b.ReadOnly && slices.Contains(p.Protect, b.Path) {

@@ -22,7 +22,7 @@ func (s *session) job(rules *ruleset, c sandbox.Command, h *bound.Hold, x *expla
 		return s.threadJob(rules.fd, c)
 	}
 	return proc.Job{
-		Command: c, Dir: s.dir(c), Supervisor: s.profile.Supervisor,
+		Command: c, Dir: c.DirIn(s.profile), Supervisor: s.profile.Supervisor,
 		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) {
 			pipes, err := spawn.NewPipes(0)
 			if err != nil {
@@ -84,7 +84,7 @@ func (s *session) childPlan(ruleset int, files [3]uintptr, c sandbox.Command, h 
 	p.DieWithParent()
 	p.ParentIsHere()
 	p.Stdio(files)
-	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(s.dir(c))})
+	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(c.DirIn(s.profile))})
 	bound.Usual(p)
 	s.bounds.Set(p, h)
 	p.CloseOnExec()

@@ -18,10 +18,6 @@ func (v variant) able(w cgroup.Want) cgroup.Want {
 func (d *decision) bound(l sandbox.Limits, t bound.Terms) bound.Bounds {
 	b, gaps := bound.Of(l, t)
 	d.gaps = append(d.gaps, gaps...)
-	for _, c := range sandbox.LimitControls() {
-		if l.Speaks(c) && !hasGap(gaps, c) {
-			d.enforced = append(d.enforced, c)
-		}
-	}
+	d.enforced = append(d.enforced, l.Kept(gaps)...)
 	return b
 }

@@ -126,7 +126,7 @@ func (s *full) run(ctx context.Context, c sandbox.Command, with *company) (sandb
 	defer h.Close()
 	with.hold = h
 	j := proc.Job{
-		Command: c, Dir: dirOf(s.profile, c), Supervisor: s.profile.Supervisor, Init: true,
+		Command: c, Dir: c.DirIn(s.profile), Supervisor: s.profile.Supervisor, Init: true,
 		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) { return s.spawn(c, path, files, with) },
 	}
 	s.bounds.Apply(&j, h)
@@ -289,7 +289,7 @@ func (s *full) plan(run start, spots []layout.Spot, links []layout.Link) *spawn.
 		egress.SecondAddress(p)
 		*run.names = egress.BindNames(p)
 	}
-	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(dirOf(s.profile, run.command))})
+	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str(run.command.DirIn(s.profile))})
 	bound.Usual(p)
 	s.bounds.Set(p, run.hold)
 	rules := p.NewRef()

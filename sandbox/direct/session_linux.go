@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -354,31 +352,9 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 
 // planOf fills in what does not depend on the tier.
 func planOf(p sandbox.Profile, c sandbox.Command) sandbox.Plan {
-	plan := sandbox.Plan{
-		Backend: Name, Argv: slices.Clone(c.Argv), Dir: dirOf(p, c), Network: p.NetworkSetting(), Write: layout.Writable(p),
-	}
-	for _, entry := range c.Env {
-		name, _, _ := strings.Cut(entry, "=")
-		plan.Env = append(plan.Env, name)
-	}
-	if len(c.Argv) > 0 {
-		if at, err := proc.Lookup(c.Argv[0], c.Env, plan.Dir); err == nil {
-			plan.Path = at
-			if !filepath.IsAbs(at) {
-				plan.Path = filepath.Join(plan.Dir, at)
-			}
-		}
-	}
+	plan := proc.PlanOf(Name, p, c)
+	plan.Write = layout.Writable(p)
 	return plan
-}
-
-func (s *session) dir(c sandbox.Command) string { return dirOf(s.profile, c) }
-
-func dirOf(p sandbox.Profile, c sandbox.Command) string {
-	if c.Dir != "" {
-		return c.Dir
-	}
-	return p.Workspace
 }
 
 // Run starts the command and waits.
@@ -417,7 +393,7 @@ func (s *session) run(ctx context.Context, c sandbox.Command, x *explainer) (san
 // threadJob confines a thread and starts the command from it.
 func (s *session) threadJob(ruleset int, c sandbox.Command) proc.Job {
 	return proc.Job{
-		Command: c, Dir: s.dir(c), Supervisor: s.profile.Supervisor, NoCore: true,
+		Command: c, Dir: c.DirIn(s.profile), Supervisor: s.profile.Supervisor, NoCore: true,
 		Prepare: func(t proc.Thread) error { return s.restrict(ruleset, t) },
 	}
 }

@@ -87,11 +87,7 @@ func (s *session) decide() error {
 		Root: layout.SubjectOf(s.profile).UID == 0, TempFix: other, Able: func(w cgroup.Want) cgroup.Want { return cgroup.Host{}.Able(w) },
 	})
 	d.gaps = append(d.gaps, gaps...)
-	for _, c := range sandbox.LimitControls() {
-		if s.profile.Limits.Speaks(c) && !slices.Contains(sandbox.GapControls(gaps), c) {
-			d.enforced = append(d.enforced, c)
-		}
-	}
+	d.enforced = append(d.enforced, s.profile.Limits.Kept(gaps)...)
 	judged, err := s.profile.Judge(Name, d.gaps)
 	if err != nil {
 		return err
@@ -143,13 +139,6 @@ func (s *session) Close() error {
 	return s.init.Close()
 }
 
-func (s *session) dir(c sandbox.Command) string {
-	if c.Dir != "" {
-		return c.Dir
-	}
-	return s.profile.Workspace
-}
-
 // Plan says what Run would do.
 func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	sc, hidden := s.look()
@@ -157,23 +146,10 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	if err != nil {
 		return sandbox.Plan{}, err
 	}
-	plan := sandbox.Plan{
-		Backend: Name, Argv: slices.Clone(c.Argv), Dir: s.dir(c), Network: s.profile.NetworkSetting(),
-		Write: layout.Writable(s.profile), Hide: hidden, Protect: slices.Clone(s.profile.Protect), Steps: steps,
-		Enforced: slices.Clone(s.enforced), Gaps: slices.Clone(s.gaps),
-	}
-	for _, entry := range c.Env {
-		name, _, _ := strings.Cut(entry, "=")
-		plan.Env = append(plan.Env, name)
-	}
-	if len(c.Argv) > 0 {
-		if at, err := proc.Lookup(c.Argv[0], c.Env, plan.Dir); err == nil {
-			plan.Path = at
-			if !filepath.IsAbs(at) {
-				plan.Path = filepath.Join(plan.Dir, at)
-			}
-		}
-	}
+	plan := proc.PlanOf(Name, s.profile, c)
+	plan.Steps = steps
+	plan.Write, plan.Hide, plan.Protect = layout.Writable(s.profile), hidden, slices.Clone(s.profile.Protect)
+	plan.Enforced, plan.Gaps = slices.Clone(s.enforced), slices.Clone(s.gaps)
 	return plan, nil
 }
 
@@ -212,7 +188,7 @@ func (s *session) run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 	}
 	defer h.Close()
 	j := proc.Job{
-		Command: c, Dir: s.dir(c), Supervisor: s.profile.Supervisor, Init: true,
+		Command: c, Dir: c.DirIn(s.profile), Supervisor: s.profile.Supervisor, Init: true,
 		Spawn: func(path string, streams [3]uintptr) (proc.Spawned, error) { return s.spawn(c, h, path, streams) },
 	}
 	s.bounds.Apply(&j, h)
@@ -243,7 +219,7 @@ func (s *session) spawn(c sandbox.Command, h *bound.Hold, path string, streams [
 	for look := 1; ; look++ {
 		sc, _ := s.look()
 		u := under.Run{
-			Init: s.init, Profile: s.profile, Command: c, Path: path, Dir: s.dir(c), Streams: streams, Filter: s.filter,
+			Init: s.init, Profile: s.profile, Command: c, Path: path, Dir: c.DirIn(s.profile), Streams: streams, Filter: s.filter,
 			Bounds: s.bounds, Hold: h, Program: s.program,
 			Env: []string{"PATH=/usr/bin:/bin", "HOME=" + home},
 			Options: func(r *under.Run) ([]string, error) {

@@ -5,9 +5,7 @@ package none
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/proc"
@@ -107,38 +105,18 @@ type session struct {
 
 func (s *session) Close() error { return nil }
 
-func (s *session) dir(c sandbox.Command) string {
-	if c.Dir != "" {
-		return c.Dir
-	}
-	return s.profile.Workspace
-}
-
 // Plan says what Run would do.
 func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
-	plan := sandbox.Plan{
-		Backend: Name, Argv: slices.Clone(c.Argv), Dir: s.dir(c), Network: sandbox.NetworkHost.String(),
-		Write: []string{"/"}, Steps: []string{"execute"}, Enforced: slices.Clone(s.kept), Gaps: slices.Clone(s.gaps),
-	}
-	for _, entry := range c.Env {
-		name, _, _ := strings.Cut(entry, "=")
-		plan.Env = append(plan.Env, name)
-	}
-	if len(c.Argv) > 0 {
-		if at, err := proc.Lookup(c.Argv[0], c.Env, plan.Dir); err == nil {
-			plan.Path = at
-			if !filepath.IsAbs(at) {
-				plan.Path = filepath.Join(plan.Dir, at)
-			}
-		}
-	}
+	plan := proc.PlanOf(Name, s.profile, c)
+	plan.Network, plan.Write, plan.Steps = sandbox.NetworkHost.String(), []string{"/"}, []string{"execute"}
+	plan.Enforced, plan.Gaps = slices.Clone(s.kept), slices.Clone(s.gaps)
 	return plan, nil
 }
 
 // Run starts the command as it is and waits.
 func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	result, err := proc.Run(ctx, proc.Job{
-		Command: c, Dir: s.dir(c), Supervisor: s.profile.Supervisor, Limits: s.profile.Limits, Identity: s.profile.Identity,
+		Command: c, Dir: c.DirIn(s.profile), Supervisor: s.profile.Supervisor, Limits: s.profile.Limits, Identity: s.profile.Identity,
 	})
 	result.Identity = s.profile.Identity
 	result.Backend, result.Enforced, result.Gaps = Name, slices.Clone(s.kept), slices.Clone(s.gaps)

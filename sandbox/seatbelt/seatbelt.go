@@ -137,13 +137,6 @@ type session struct {
 
 func (s *session) Close() error { return nil }
 
-func (s *session) dir(c sandbox.Command) string {
-	if c.Dir != "" {
-		return c.Dir
-	}
-	return s.profile.Workspace
-}
-
 func (s *session) env(c sandbox.Command) []string {
 	if s.profile.Network == sandbox.NetworkRules && s.proxied {
 		return egress.Environment(c.Env)
@@ -160,17 +153,14 @@ func (s *session) argv(at string, c sandbox.Command) []string {
 func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	p := s.profile
 	plan := sandbox.Plan{
-		Backend: Name, Dir: s.dir(c), Network: p.NetworkSetting(), Write: writable(p, realPath), Hide: p.Hide, Protect: p.Protect,
+		Backend: Name, Dir: c.DirIn(s.profile), Network: p.NetworkSetting(), Write: writable(p, realPath), Hide: p.Hide, Protect: p.Protect,
 		Enforced: slices.Clone(s.held), Gaps: slices.Clone(s.gaps), Argv: slices.Clone(c.Argv),
 	}
 	for _, r := range rules(p, realPath, s.proxied) {
 		plan.Steps = append(plan.Steps, r.String())
 	}
 	plan.Steps = append(plan.Steps, "execute")
-	for _, entry := range s.env(c) {
-		name, _, _ := strings.Cut(entry, "=")
-		plan.Env = append(plan.Env, name)
-	}
+	plan.Env = sandbox.VariableNames(s.env(c))
 	if len(c.Argv) > 0 {
 		if at, err := proc.Lookup(c.Argv[0], c.Env, plan.Dir); err == nil {
 			plan.Path = at
@@ -192,11 +182,11 @@ func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 	if realPath(s.profile.Workspace) != s.profile.Workspace {
 		return result, fmt.Errorf("seatbelt: the workspace %s has been replaced: %w", s.profile.Workspace, sandbox.ErrStart)
 	}
-	at, err := proc.Lookup(c.Argv[0], c.Env, s.dir(c))
+	at, err := proc.Lookup(c.Argv[0], c.Env, c.DirIn(s.profile))
 	if err != nil {
 		return s.record(proc.Missing(err)), nil
 	}
-	job := proc.Job{Command: c, Dir: s.dir(c), Supervisor: s.profile.Supervisor, Limits: s.profile.Limits, Identity: s.profile.Identity}
+	job := proc.Job{Command: c, Dir: c.DirIn(s.profile), Supervisor: s.profile.Supervisor, Limits: s.profile.Limits, Identity: s.profile.Identity}
 	job.Command.Argv, job.Command.Env = s.argv(at, c), s.env(c)
 	ran, err := proc.Run(ctx, job)
 	if err == nil && (ran.Ending == sandbox.NotFound || ran.Ending == sandbox.NotExec) {

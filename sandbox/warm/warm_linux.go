@@ -196,24 +196,9 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	s.mu.Lock()
 	plan := s.record.Warm.Plan
 	s.mu.Unlock()
-	plan.Argv, plan.Dir, plan.Env = slices.Clone(c.Argv), c.Dir, nil
-	if plan.Dir == "" {
-		plan.Dir = s.profile.Workspace
-	}
-	for _, entry := range c.Env {
-		plan.Env = append(plan.Env, name(entry))
-	}
+	plan.Argv, plan.Dir, plan.Env = slices.Clone(c.Argv), c.DirIn(s.profile), sandbox.VariableNames(c.Env)
 	plan.Enforced, plan.Gaps = slices.Clone(s.record.Warm.Enforced), slices.Clone(s.record.Warm.Gaps)
 	return plan, nil
-}
-
-func name(entry string) string {
-	for i := range len(entry) {
-		if entry[i] == '=' {
-			return entry[:i]
-		}
-	}
-	return entry
 }
 
 // Run runs a command in the sandbox, which is started again when it has ended
