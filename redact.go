@@ -2,9 +2,9 @@ package sbx
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/sbx-run/sbx/redact"
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/secretsenv"
 )
 
@@ -85,7 +86,7 @@ func (e *Engine) scrub(req Request) (stdout, stderr io.Writer, s *scrubbers, err
 	if stdout, err = s.add(e.options.Redact, req.Stdout, open); err != nil {
 		return nil, nil, s, err
 	}
-	if sameWriter(req.Stdout, req.Stderr) {
+	if proc.SameWriter(req.Stdout, req.Stderr) {
 		return stdout, stdout, s, nil
 	}
 	stderr, err = s.add(e.options.Redact, req.Stderr, open)
@@ -98,10 +99,9 @@ func (s *scrubbers) add(which Redact, out io.Writer, open func(io.Writer) *redac
 		return out, nil
 	}
 	if isFile {
-		// A write to 1 or 2 that nobody reads would end this process (os/signal).
-		copied, err := duplicateFile(f)
+		copied, err := proc.Duplicate(f)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("copy descriptor %d: %w", f.Fd(), err)
 		}
 		if out = copied; copied != f {
 			s.copies = append(s.copies, copied)
@@ -124,11 +124,6 @@ func (s *scrubbers) close() (hits int) {
 	}
 	s.list, s.copies = nil, nil
 	return hits
-}
-
-// sameWriter compares two writers that may be of a type without ==.
-func sameWriter(a, b io.Writer) bool {
-	return a != nil && b != nil && reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
 }
 
 // secretsOf prepares the values that are looked for in the output of a request.

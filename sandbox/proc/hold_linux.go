@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -54,13 +53,4 @@ func ResourceLimits(l sandbox.Limits) []ResourceLimit {
 		}
 	}
 	return list
-}
-
-// duplicate gives a descriptor above 2 for the same file.
-func duplicate(f *os.File) (*os.File, error) {
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), f.Name()), nil
 }

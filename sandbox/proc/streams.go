@@ -68,7 +68,7 @@ func openStreams(c sandbox.Command, l sandbox.Limits) (*streams, error) {
 		return nil, errors.Join(err, s.close())
 	}
 	diag := out
-	if !same(c.Stdout, c.Stderr) { // one writer for both: one pipe, so its calls do not overlap
+	if !SameWriter(c.Stdout, c.Stderr) { // one writer for both: one pipe, so its calls do not overlap
 		if diag, err = s.openOutput(c.Stderr); err != nil {
 			return nil, errors.Join(err, s.close())
 		}
@@ -77,8 +77,8 @@ func openStreams(c sandbox.Command, l sandbox.Limits) (*streams, error) {
 	return s, nil
 }
 
-// same compares two writers that may be of a type without ==.
-func same(a, b io.Writer) bool {
+// SameWriter compares two writers that may be of a type without ==.
+func SameWriter(a, b io.Writer) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
 	}
@@ -110,7 +110,7 @@ func (s *streams) openOutput(w io.Writer) (*os.File, error) {
 	}
 	if f, ok := w.(*os.File); ok && f != nil {
 		// A write to 1 or 2 that nobody reads would end this process (os/signal).
-		copied, err := duplicate(f)
+		copied, err := Duplicate(f)
 		if err != nil {
 			return nil, fmt.Errorf("copy descriptor %d: %w", f.Fd(), err)
 		}
