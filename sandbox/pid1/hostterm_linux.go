@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/proc"
 )
 
 // terminal joins the caller's terminal to the one in the container. Without one
@@ -18,7 +19,7 @@ type terminal struct {
 	in, out *os.File // of the caller; may be nil
 
 	inner    *os.File
-	restore  *unix.Termios
+	restore  func()
 	resized  chan os.Signal
 	wake     [2]*os.File // ends the reading of in
 	printing chan struct{}
@@ -33,7 +34,7 @@ func terminalOf(cmd sandbox.Command) *terminal {
 		if !ok || f == nil {
 			continue
 		}
-		if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err != nil {
+		if !proc.IsTerminal(f) {
 			continue
 		}
 		t.streams[i] = true
@@ -111,22 +112,12 @@ func (t *terminal) begin(inner *os.File) {
 // raw lets the keys through as they are, so that the terminal inside makes
 // signals of them. A background job must not touch the modes of its terminal.
 func (t *terminal) raw() {
-	fd := int(t.in.Fd())
-	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	group, err := unix.IoctlGetInt(int(t.in.Fd()), unix.TIOCGPGRP)
 	if err == nil && group != unix.Getpgrp() { // with an error it is not the controlling one
 		return
 	}
-	have, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	if err != nil {
-		return
-	}
-	raw := *have
-	raw.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
-	raw.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
-	raw.Oflag &^= unix.OPOST
-	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
-	if unix.IoctlSetTermios(fd, unix.TCSETS, &raw) == nil {
-		t.restore = have
+	if restore, err := proc.RawTerminal(t.in); err == nil {
+		t.restore = restore
 	}
 }
 
@@ -191,7 +182,7 @@ func (t *terminal) close() {
 		_ = t.wake[0].Close()
 	}
 	if t.restore != nil {
-		_ = unix.IoctlSetTermios(int(t.in.Fd()), unix.TCSETS, t.restore)
+		t.restore()
 	}
 	signal.Stop(t.resized)
 	close(t.resized)

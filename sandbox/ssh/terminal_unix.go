@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/proc"
 )
 
 // terminal is the caller's. Without one its methods do nothing.
@@ -15,7 +16,7 @@ type terminal struct {
 	streams [3]bool
 	first   *os.File // the first stream that is one
 	input   *os.File
-	restore *unix.Termios
+	restore func()
 }
 
 // terminalOf finds the streams that are terminals.
@@ -26,7 +27,7 @@ func terminalOf(c sandbox.Command) *terminal {
 		if !ok || f == nil {
 			continue
 		}
-		if _, err := unix.IoctlGetTermios(int(f.Fd()), getTermios); err != nil {
+		if !proc.IsTerminal(f) {
 			continue
 		}
 		t.streams[i] = true
@@ -65,27 +66,18 @@ func (t *terminal) begin() (raw bool) {
 	if t.input == nil || !t.mayRead() {
 		return false
 	}
-	fd := int(t.input.Fd())
-	have, err := unix.IoctlGetTermios(fd, getTermios)
+	restore, err := proc.RawTerminal(t.input)
 	if err != nil {
 		return false
 	}
-	mode := *have
-	mode.Iflag &^= unix.IGNBRK | unix.BRKINT | unix.PARMRK | unix.ISTRIP | unix.INLCR | unix.IGNCR | unix.ICRNL | unix.IXON
-	mode.Lflag &^= unix.ECHO | unix.ECHONL | unix.ICANON | unix.ISIG | unix.IEXTEN
-	mode.Oflag &^= unix.OPOST
-	mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0
-	if unix.IoctlSetTermios(fd, setTermios, &mode) != nil {
-		return false
-	}
-	t.restore = have
+	t.restore = restore
 	return true
 }
 
 // close gives the terminal back as it was.
 func (t *terminal) close() {
 	if t.restore != nil {
-		_ = unix.IoctlSetTermios(int(t.input.Fd()), setTermios, t.restore)
+		t.restore()
 		t.restore = nil
 	}
 }

@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || netbsd || openbsd
 
-package ssh
+package proc
 
 import "golang.org/x/sys/unix"
 

@@ -1,4 +1,4 @@
-package ssh
+package proc
 
 import "golang.org/x/sys/unix"
 
