@@ -229,7 +229,7 @@ var rooms = []room{
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",
 	},
 	{
-		dir: "bench", rooms: []string{".", "permit", "shell", "redact", "sandbox/filter", "bench/corpus"},
+		dir: "bench", rooms: []string{".", "permit", "shell", "redact", "sandbox/filter", "sandbox/layout", "bench/corpus"},
 		why: "it measures what users call",
 	},
 	{dir: "bench/corpus", why: "it reads files of commands"},

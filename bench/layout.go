@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/sbx-run/sbx/sandbox/layout"
 )
 
 // spot is one place that the tier full shows the command other than the host's.
@@ -97,25 +99,9 @@ func parseMount(line string) (mount, error) {
 	id, err1 := strconv.Atoi(fields[0])
 	parent, err2 := strconv.Atoi(fields[1])
 	return mount{
-		id: id, parent: parent, device: fields[2], root: unescape(fields[3]), path: unescape(fields[4]),
+		id: id, parent: parent, device: fields[2], root: layout.Unescape(fields[3]), path: layout.Unescape(fields[4]),
 		readOnly: slices.Contains(strings.Split(fields[5], ","), "ro"), fs: rest[0],
 	}, errors.Join(err1, err2)
-}
-
-// unescape undoes \040 and its like.
-func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+4 <= len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }
 
 // spotsOf lists what is mounted inside and not outside, and can be seen,

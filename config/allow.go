@@ -1,7 +1,5 @@
 package config
 
-import "fmt"
-
 // Allow is an entry of sbx.guard.allow: an object that a rule of guard spares.
 // Whether the entry makes sense is for guard to say.
 type Allow struct {
@@ -25,13 +23,7 @@ func (d *decoder) guard(value any) []Allow {
 	}
 	var out []Allow
 	d.known("sbx.guard.", o, guardKeys, func(_ string, value any) {
-		list, ok := value.([]any)
-		if value != nil && !ok {
-			d.fail("sbx.guard.allow", "want a list of objects, have %s", describe(value))
-		}
-		for i, v := range list {
-			out = append(out, d.allow(fmt.Sprintf("sbx.guard.allow[%d]", i), v))
-		}
+		d.objects("sbx.guard.allow", value, func(key string, v any) { out = append(out, d.allow(key, v)) })
 	})
 	return out
 }

@@ -181,6 +181,17 @@ func (d *decoder) object(key string, value any) (object, bool) {
 	return o, ok
 }
 
+// objects reads a list whose elements take reads, with their keys.
+func (d *decoder) objects(key string, value any, take func(key string, value any)) {
+	list, ok := value.([]any)
+	if value != nil && !ok {
+		d.fail(key, "want a list of objects, have %s", describe(value))
+	}
+	for i, v := range list {
+		take(fmt.Sprintf("%s[%d]", key, i), v)
+	}
+}
+
 func (d *decoder) word(key string, value any) string {
 	s, ok := value.(string)
 	if value != nil && (!ok || s == "") {

@@ -1,7 +1,5 @@
 package config
 
-import "fmt"
-
 // Agent is what the file says of one agent. The section is Pepe's: what is not of
 // the shape below counts as not said, which grants nothing.
 type Agent struct {
@@ -78,14 +76,8 @@ func texts(value any) ([]string, bool) {
 // policies reads sbx.policies. A key that is not known is an error: a condition
 // that is misspelt would make the policy hold for more, or for nothing.
 func (d *decoder) policies(value any) []Policy {
-	list, ok := value.([]any)
-	if value != nil && !ok {
-		d.fail("sbx.policies", "want a list of objects, have %s", describe(value))
-	}
 	var out []Policy
-	for i, v := range list {
-		out = append(out, d.policy(fmt.Sprintf("sbx.policies[%d]", i), v))
-	}
+	d.objects("sbx.policies", value, func(key string, v any) { out = append(out, d.policy(key, v)) })
 	return out
 }
 
