@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/ssh/wire"
 )
 
 // Embedded: the tests run once more elsewhere, as an ordinary user.
@@ -52,6 +53,24 @@ func TestStepsOfAPlan(t *testing.T) {
 		s := &session{options: Options{Host: "build", Workspace: mode, Dir: "work/app"}, profile: sandbox.Profile{Workspace: "/ws"}}
 		if got := s.steps(); !slices.Equal(got, want) {
 			t.Errorf("%s: %q", mode, got)
+		}
+	}
+}
+
+// A status of the command's own would say that all went well.
+func TestNotCarriedBackIsLost(t *testing.T) {
+	n := &near{session: &session{}}
+	for name, tt := range map[string]struct {
+		answer wire.Answer
+		back   error
+	}{
+		"this side failed":  {wire.Answer{Result: &sandbox.Result{Ending: sandbox.Exited, ExitCode: 3}}, errors.New("no space here")},
+		"that side failed":  {wire.Answer{Result: &sandbox.Result{Ending: sandbox.Exited, ExitCode: 3}, Kind: wire.Lost, Text: "no space there"}, nil},
+		"and told this one": {wire.Answer{Result: &sandbox.Result{Ending: sandbox.Exited, ExitCode: 3}, Kind: wire.Lost, Text: "no space there"}, errEnded},
+	} {
+		a, err := n.conclude(received{answer: tt.answer}, tt.back, false)
+		if err != nil || a.Result.Ending != sandbox.Lost || a.Result.ExitCode != 125 || !errors.Is(a.Err(), sandbox.ErrLost) || !strings.Contains(a.Text, "no space") || !strings.Contains(a.Text, "(it ended with 3)") {
+			t.Errorf("%s: %v, %+v, %+v", name, err, a, a.Result)
 		}
 	}
 }

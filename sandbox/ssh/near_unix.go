@@ -240,14 +240,13 @@ func (n *near) begin(own chan os.Signal, o wire.Order) (stop func()) {
 
 // conclude makes an answer of what came last.
 func (n *near) conclude(r received, back error, ended bool) (wire.Answer, error) {
-	if r.err == nil && r.answer.Kind == "" && back != nil {
-		r.answer.Kind, r.answer.Text = wire.Lost, back.Error()
-		if r.answer.Result != nil {
-			r.answer.Text += fmt.Sprintf(" (it ended with %d)", r.answer.Result.ExitCode)
-			r.answer.Result.Ending, r.answer.Result.ExitCode = sandbox.Lost, 125
-		}
-	}
 	if r.err == nil {
+		if r.answer.Kind == "" && back != nil {
+			r.answer.Kind, r.answer.Text = wire.Lost, back.Error()
+		}
+		if r.answer.Kind == wire.Lost {
+			lose(&r.answer)
+		}
 		if r.answer.Result != nil && n.copied != nil {
 			r.answer.Result.BytesOut = n.copied
 		}
@@ -271,6 +270,15 @@ func (n *near) conclude(r received, back error, ended bool) (wire.Answer, error)
 		words = fmt.Sprintf("exit status %d", code)
 	}
 	return wire.Answer{}, &missingError{words}
+}
+
+// lose marks the result of a command whose files did not come back, whichever side
+// has failed: with its own status it would pass for one whose files did.
+func lose(a *wire.Answer) {
+	if r := a.Result; r != nil && r.Ending != sandbox.Lost {
+		a.Text += fmt.Sprintf(" (it ended with %d)", r.ExitCode)
+		r.Ending, r.ExitCode = sandbox.Lost, 125
+	}
 }
 
 // listen takes frames until the answer is there.

@@ -191,6 +191,28 @@ func TestSyncLostThere(t *testing.T) {
 	}
 }
 
+// What cannot be remembered there (a full disk, say) keeps nothing from coming back.
+func TestSyncWithoutMemory(t *testing.T) {
+	m := newMachine(t, ssh.Sync)
+	s := m.open()
+	m.run(s, "true")
+	list, err := filepath.Glob(m.home + "/.cache/sbx-sync/*.index")
+	check(t, err)
+	if len(list) != 1 {
+		t.Fatalf("%q", list)
+	}
+	check(t, os.Remove(list[0]))
+	check(t, os.MkdirAll(list[0]+"/in the way", 0o755))
+	m.run(s, "sh", "-c", "echo made >made")
+	if text, _ := os.ReadFile(m.profile.Workspace + "/made"); string(text) != "made\n" {
+		t.Errorf("it did not come back: %q", text)
+	}
+	m.run(s, "rm", "made")
+	if _, err := os.Lstat(m.profile.Workspace + "/made"); err == nil {
+		t.Error("what was removed there is here")
+	}
+}
+
 // Only what has changed is carried.
 func TestSyncCarriesChangesOnly(t *testing.T) {
 	m := newMachine(t, ssh.Sync)

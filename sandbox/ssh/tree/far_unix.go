@@ -57,17 +57,22 @@ func OpenFar(c Conn, dir, state string) (*Far, error) {
 // Close lets go of the directory.
 func (f *Far) Close() { _ = f.root.Close() }
 
+// scan lists what is there now, and stores the index when it says something new.
+// That a full disk does not take it stops nothing: the old one, or none, has files
+// read again and what is not known put there again, no more, and a command must be
+// able to make room.
 func (f *Far) scan() (List, error) {
 	list, err := Scan(f.root, f.index)
-	if err == nil && (f.index.Changed || f.fresh) {
-		info, serr := os.Lstat(f.dir)
-		if serr != nil {
-			return nil, serr
-		}
-		st := info.Sys().(*syscall.Stat_t)
-		err = replaceFile(f.state, append(fmt.Appendf(nil, "%d\n", st.Ino), f.index.Bytes()...))
+	if err != nil || !f.index.Changed && !f.fresh {
+		return list, err
 	}
-	return list, err
+	info, err := os.Lstat(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	st := info.Sys().(*syscall.Stat_t)
+	_ = replaceFile(f.state, append(fmt.Appendf(nil, "%d\n", st.Ino), f.index.Bytes()...))
+	return list, nil
 }
 
 // Before takes what the near side sends, until the command may run.
