@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/mount"
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
@@ -32,8 +33,9 @@ type engine struct {
 	snapshotter string
 	noPull      bool
 
-	mu   sync.Mutex
-	busy map[string]*sync.Mutex // one thing at a time is done to a container
+	mu    sync.Mutex
+	busy  map[string]*sync.Mutex   // one thing at a time is done to a container
+	roots map[string][]mount.Mount // of containers that were made and not yet started
 }
 
 // containers says how this backend's are made.
@@ -123,7 +125,8 @@ func (b *Backend) connect(ctx context.Context, c sandbox.Container) (*engine, er
 	if namespace == "" {
 		namespace = defaultNamespace
 	}
-	e := &engine{backend: b, snapshotter: b.options.Getenv("CONTAINERD_SNAPSHOTTER"), noPull: c.NoPull, busy: map[string]*sync.Mutex{}}
+	e := &engine{backend: b, snapshotter: b.options.Getenv("CONTAINERD_SNAPSHOTTER"), noPull: c.NoPull}
+	e.busy, e.roots = map[string]*sync.Mutex{}, map[string][]mount.Mount{}
 	if e.snapshotter == "" {
 		e.snapshotter = defaultSnapshotter
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/containerd/containerd/api/types"
 	taskstate "github.com/containerd/containerd/api/types/task"
 	"github.com/containerd/containerd/v2/core/containers"
+	"github.com/containerd/containerd/v2/core/mount"
 	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"github.com/containerd/typeurl/v2"
@@ -78,14 +80,26 @@ func (e *engine) Create(ctx context.Context, s container.Spec) (string, []sandbo
 // prepare makes the root, and unpacks the image if nobody has.
 func (e *engine) prepare(ctx context.Context, id string, image image) error {
 	snapshots := e.SnapshotService(e.snapshotter)
-	_, err := snapshots.Prepare(ctx, id, image.chain)
+	root, err := snapshots.Prepare(ctx, id, image.chain)
 	if errdefs.IsNotFound(err) {
 		if err := image.Unpack(ctx, e.snapshotter); err != nil {
 			return fmt.Errorf("unpack the image: %w", err)
 		}
-		_, err = snapshots.Prepare(ctx, id, image.chain)
+		root, err = snapshots.Prepare(ctx, id, image.chain)
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.roots[id] = root
 	return err
+}
+
+// root are the mounts of a container that was made and is now started.
+func (e *engine) root(id string) []mount.Mount {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	root := e.roots[id]
+	delete(e.roots, id)
+	return root
 }
 
 // newID names a container, and its task, root and control group.
@@ -106,18 +120,14 @@ func writeHosts(dir string) (string, error) {
 // command gets the caller's own.
 func (e *engine) Start(ctx context.Context, id string) error {
 	defer e.lock(id)()
-	mounts, err := e.SnapshotService(e.snapshotter).Mounts(ctx, id)
-	if err != nil {
-		return err
-	}
 	request := &tasks.CreateTaskRequest{ContainerID: id}
-	for _, m := range mounts {
+	for _, m := range e.root(id) {
 		request.Rootfs = append(request.Rootfs, &types.Mount{Type: m.Type, Source: m.Source, Target: m.Target, Options: m.Options})
 	}
 	if _, err := e.TaskService().Create(ctx, request); err != nil {
 		return native(err)
 	}
-	_, err = e.TaskService().Start(ctx, &tasks.StartRequest{ContainerID: id})
+	_, err := e.TaskService().Start(ctx, &tasks.StartRequest{ContainerID: id})
 	return native(err)
 }
 
@@ -163,12 +173,16 @@ func (e *engine) Remove(ctx context.Context, id string) error {
 	if err := e.removeTask(ctx, id); err != nil {
 		return err
 	}
-	// First the record: what it no longer names, containerd collects if we do not get to it.
-	err := e.ContainerService().Delete(ctx, id)
-	if err != nil && !errdefs.IsNotFound(err) {
-		return err
-	}
-	err = e.SnapshotService(e.snapshotter).Remove(ctx, id)
+	// Both at once: a record without a root is removed by the next run, a root
+	// without a record by containerd.
+	record := make(chan error)
+	go func() { record <- present(e.ContainerService().Delete(ctx, id)) }()
+	err := present(e.SnapshotService(e.snapshotter).Remove(ctx, id))
+	return errors.Join(<-record, err)
+}
+
+// present is an error that is not the one of a thing that is gone.
+func present(err error) error {
 	if errdefs.IsNotFound(err) {
 		return nil
 	}

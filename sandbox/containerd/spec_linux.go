@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -81,9 +82,20 @@ func describe(id string, s container.Spec, env []string, hosts string) (*specs.S
 	if err := container.ApplyOptions(p.Container.Options, engineOptions(made, &shm)); err != nil {
 		return nil, err
 	}
-	made.Linux.Seccomp = seccomp.DefaultProfile(made) // beneath sbx's own filter
+	made.Linux.Seccomp = engineFilter(made)
 	made.Mounts = append(kernelMounts(shm), mounts(s, hosts)...)
 	return made, nil
+}
+
+// engineFilter is containerd's own filter, beneath sbx's. That one ends a program
+// of any other architecture, so that nothing is lost by leaving those out, and
+// the runtime compiles a third: 20 ms of each command on amd64.
+func engineFilter(made *specs.Spec) *specs.LinuxSeccomp {
+	filter := seccomp.DefaultProfile(made)
+	if arch, ok := map[string]specs.Arch{"amd64": specs.ArchX86_64, "arm64": specs.ArchAARCH64}[runtime.GOARCH]; ok {
+		filter.Architectures = []specs.Arch{arch}
+	}
+	return filter
 }
 
 // mounts are those of the layout, outer ones first.
