@@ -1,10 +1,9 @@
 package firejail
 
 import (
-	"slices"
-
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/filter"
+	"github.com/sbx-run/sbx/sandbox/under"
 )
 
 // decision is what a profile comes to.
@@ -17,80 +16,49 @@ type decision struct {
 // decide is pure. links says that among what is protected are symbolic links.
 func decide(p sandbox.Profile, links bool) decision {
 	d := decision{filters: []string{filter.Base}}
-	for _, g := range gaps {
-		if g.when(p, links) {
-			d.gaps = append(d.gaps, sandbox.Gap{Control: g.control, Why: g.why, Fix: g.fix})
-		}
-	}
-	for _, c := range sandbox.Controls() {
-		switch {
-		case slices.Contains(sandbox.LimitControls(), c), // see package bound
-			c == sandbox.NetworkOff && p.Network != sandbox.NetworkNone,
-			c == sandbox.HostNetwork && p.Network == sandbox.NetworkHost,
-			c == sandbox.RulesHeld,
-			c == sandbox.DenialsExplained, c == sandbox.AllCarried,
-			slices.ContainsFunc(d.gaps, func(g sandbox.Gap) bool { return g.Control == c }):
-			continue
-		}
-		d.enforced = append(d.enforced, c)
-	}
+	d.enforced, d.gaps = under.Decide(missing(), p, links)
 	return d
 }
 
 const other = "the backend direct or bwrap"
 
-// gaps is what this backend cannot give, and when.
-var gaps = []struct {
-	control  sandbox.Control
-	when     func(p sandbox.Profile, links bool) bool
-	why, fix string
-}{
-	{
-		sandbox.CredentialsLate, always,
-		"credentials are covered when the command starts; a file or directory of them that somebody outside makes or replaces while it runs can be read", "the backend direct with --tier landlock leaves it unreadable",
-	},
-	{
-		sandbox.HostNetwork, func(p sandbox.Profile, _ bool) bool { return p.Network != sandbox.NetworkNone },
-		"the network is the host's: metadata addresses and services on its loopback are reachable", "network off",
-	},
-	{
-		sandbox.RulesHeld, func(p sandbox.Profile, _ bool) bool { return p.Network == sandbox.NetworkRules },
-		"firejail's network belongs to root: nobody else can lead it to a proxy, and no rule would be held", other,
-	},
-	{
-		sandbox.AllCarried, func(p sandbox.Profile, _ bool) bool { return p.Network == sandbox.NetworkRules },
-		"no connection is led to a proxy", other,
-	},
-	{
-		sandbox.AbstractSockets, func(p sandbox.Profile, _ bool) bool { return p.Network != sandbox.NetworkNone },
-		"the network is the host's, and with it the abstract sockets", "network off",
-	},
-	{
-		sandbox.UnixSockets, func(p sandbox.Profile, _ bool) bool { return p.UnixAllow },
-		"unix sockets are allowed: every socket that the user can open is reachable, those of daemons too", "no unix sockets",
-	},
-	{
-		sandbox.UnixSockets, func(p sandbox.Profile, _ bool) bool { return !p.UnixAllow },
-		"sockets that exist are covered; one that a daemon makes elsewhere while the command runs can be connected to", "the backend direct with --tier landlock makes no unix sockets",
-	},
-	{
-		sandbox.StatHidden, always,
-		"hidden files and directories can be seen, with nothing in them", other,
-	},
-	{
-		sandbox.HooksProtected, func(p sandbox.Profile, _ bool) bool { return p.Protect == nil && !p.ReadOnly },
-		"files in the workspace that others run later (.git/hooks, build files) can be written", "name them as protected",
-	},
-	{
-		sandbox.HooksProtected, func(_ sandbox.Profile, links bool) bool { return links },
-		"among what is protected is a symbolic link, over which firejail can mount nothing: it can be replaced by another", "name what it leads to, or the backend direct",
-	},
-	{
-		sandbox.DenialsExplained, func(p sandbox.Profile, _ bool) bool {
-			return p.Explain != sandbox.ExplainNone || slices.Contains(p.Required, sandbox.DenialsExplained)
+// missing is what this backend cannot give, and when.
+func missing() []under.Missing[bool] {
+	return append(under.Always[bool](), []under.Missing[bool]{
+		{
+			Control: sandbox.HostNetwork, When: func(p sandbox.Profile, _ bool) bool { return p.Network != sandbox.NetworkNone },
+			Why: "the network is the host's: metadata addresses and services on its loopback are reachable",
+			Fix: "network off",
 		},
-		"nobody listens to what the command is refused", "the backend direct",
-	},
+		{
+			Control: sandbox.RulesHeld, When: func(p sandbox.Profile, _ bool) bool { return p.Network == sandbox.NetworkRules },
+			Why: "firejail's network belongs to root: nobody else can lead it to a proxy, and no rule would be held",
+			Fix: other,
+		},
+		{
+			Control: sandbox.AllCarried, When: func(p sandbox.Profile, _ bool) bool { return p.Network == sandbox.NetworkRules },
+			Why: "no connection is led to a proxy",
+			Fix: other,
+		},
+		{
+			Control: sandbox.AbstractSockets, When: func(p sandbox.Profile, _ bool) bool { return p.Network != sandbox.NetworkNone },
+			Why: "the network is the host's, and with it the abstract sockets",
+			Fix: "network off",
+		},
+		{
+			Control: sandbox.UnixSockets, When: func(p sandbox.Profile, _ bool) bool { return p.UnixAllow },
+			Why: "unix sockets are allowed: every socket that the user can open is reachable, those of daemons too",
+			Fix: "no unix sockets",
+		},
+		{
+			Control: sandbox.StatHidden,
+			Why:     "hidden files and directories can be seen, with nothing in them",
+			Fix:     other,
+		},
+		{
+			Control: sandbox.HooksProtected, When: func(_ sandbox.Profile, links bool) bool { return links },
+			Why: "among what is protected is a symbolic link, over which firejail can mount nothing: it can be replaced by another",
+			Fix: "name what it leads to, or the backend direct",
+		},
+	}...)
 }
-
-func always(sandbox.Profile, bool) bool { return true }

@@ -3,6 +3,7 @@ package firejail
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/layout"
@@ -87,12 +89,24 @@ func users(t *testing.T) []user {
 // stream and its exit status.
 func (u user) run(t *testing.T, workspace string, argv ...string) (stdout, stderr string, status int) {
 	t.Helper()
+	cmd, done := u.command(t, workspace, argv...)
+	defer done()
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	_ = cmd.Run()
+	return out.String(), said.String(), cmd.ProcessState.ExitCode()
+}
+
+// command is the test binary that runs a command; done takes its copy away.
+func (u user) command(t *testing.T, workspace string, argv ...string) (cmd *exec.Cmd, done func()) {
+	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
+	done = func() {}
 	if os.Geteuid() == 0 {
 		dir, err := os.MkdirTemp("/opt", "sbx-firejail-")
 		must(t, err)
-		defer os.RemoveAll(dir)
+		done = func() { _ = os.RemoveAll(dir) }
 		text, err := os.ReadFile(self)
 		must(t, err)
 		self = dir + "/self"
@@ -102,13 +116,10 @@ func (u user) run(t *testing.T, workspace string, argv ...string) (stdout, stder
 	} else {
 		argv = append([]string{self}, argv...)
 	}
-	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd = exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = workspace
 	cmd.Env = []string{"HOME=" + u.home, "PATH=/usr/local/bin:/usr/bin:/bin", asVar + "=" + workspace}
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
-	_ = cmd.Run()
-	return out.String(), said.String(), cmd.ProcessState.ExitCode()
+	return cmd, done
 }
 
 // The script that runtimes shipped lost the workspace, dropped start files of the
@@ -145,7 +156,7 @@ func TestWorkspaceStaysAtItsPath(t *testing.T) {
 					}
 				}
 				for _, name := range sandboxes(t) {
-					if !slices.Contains(before, name) && !lives(name) {
+					if !slices.Contains(before, name) && !exists("/proc/"+name) {
 						t.Errorf("left in /run/firejail/sandbox: %s", name)
 					}
 				}
@@ -168,8 +179,69 @@ func sandboxes(t *testing.T) []string {
 	return names
 }
 
-func lives(pid string) bool {
-	_, err := os.Stat("/proc/" + pid)
+// Firejail keeps a file for each sandbox, which root alone can remove: it must get
+// to do so whatever ends the run.
+func TestNothingIsLeftWhenTheCallerIsKilled(t *testing.T) {
+	need(t)
+	for _, u := range users(t) {
+		t.Run(u.name, func(t *testing.T) {
+			workspace, err := os.MkdirTemp("/srv", "sbx-firejail-ws-")
+			if err != nil {
+				t.Skip(err)
+			}
+			defer os.RemoveAll(workspace)
+			must(t, os.Chown(workspace, u.uid, u.gid))
+			cmd, done := u.command(t, workspace, "sh", "-c", "echo; exec sleep 1000")
+			defer done()
+			out, err := cmd.StdoutPipe()
+			must(t, err)
+			must(t, cmd.Start())
+			_, err = out.Read(make([]byte, 1))
+			must(t, err)
+			children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", cmd.Process.Pid, cmd.Process.Pid))
+			must(t, err)
+			firejail := strings.Fields(string(children))
+			if len(firejail) != 1 {
+				t.Fatalf("children: %q", children)
+			}
+			if kept := "/run/firejail/sandbox/" + firejail[0]; os.Geteuid() == 0 && !exists(kept) {
+				t.Fatalf("%s is not there while firejail runs", kept)
+			}
+			must(t, cmd.Process.Kill())
+			_ = cmd.Wait()
+			for until := time.Now().Add(10 * time.Second); exists("/proc/" + firejail[0]); time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(until) {
+					t.Fatal("firejail goes on")
+				}
+			}
+			if exists("/run/firejail/sandbox/" + firejail[0]) {
+				t.Error("its file is left")
+			}
+		})
+	}
+}
+
+// What firejail does not do is told in a sentence, and at once.
+func TestAWorkspaceOfOthersIsRefused(t *testing.T) {
+	need(t)
+	list := users(t)
+	if len(list) < 2 {
+		t.Skip("root alone makes a directory of others")
+	}
+	workspace, err := os.MkdirTemp("/srv", "sbx-firejail-ws-")
+	must(t, err)
+	defer os.RemoveAll(workspace)
+	must(t, os.Chmod(workspace, 0o777))
+	if _, said, status := list[1].run(t, workspace, "true"); status != 125 || !strings.Contains(said, "belongs to others") {
+		t.Errorf("status %d: %s", status, said)
+	}
+	if _, said, status := list[0].run(t, workspace, "true"); status != 0 {
+		t.Errorf("its owner: status %d: %s", status, said)
+	}
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
 	return err == nil
 }
 

@@ -16,6 +16,9 @@ type scene struct {
 	run    []string // what lies in /run, without links
 	homes  []string // that firejail shows writable: of its user
 	isLink func(string) bool
+	// foreign says that something belongs to another user than the command's; nil:
+	// all may be written.
+	foreign func(string) bool
 }
 
 // refusedName is the error of a path that firejail would take for something else
@@ -95,6 +98,9 @@ func optionOf(spot layout.Spot, s scene) ([]string, error) {
 		return inRun(s, "--blacklist="), nil
 	case spot.Kind == layout.Guard && s.isLink(at):
 		return nil, nil
+	}
+	if (spot.Kind == layout.Bind || spot.Kind == layout.Pin) && s.foreign != nil && s.foreign(at) {
+		return nil, fmt.Errorf("firejail makes nothing writable that belongs to others, as %s does: give it to the command's user, or use %s: %w", at, other, sandbox.ErrStart)
 	}
 	switch spot.Kind {
 	case layout.Mask:

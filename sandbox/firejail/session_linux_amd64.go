@@ -51,7 +51,7 @@ func (b *Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, e
 	var err error
 	if s.program == "" {
 		if s.program, err = proc.Tool("firejail", os.Getenv("PATH"), p); err != nil {
-			return nil, fmt.Errorf("find firejail: %w: %w", err, sandbox.ErrUnavailable)
+			return nil, fmt.Errorf("find firejail (Debian package firejail): %w: %w", err, sandbox.ErrUnavailable)
 		}
 	}
 	if err = s.decide(); err != nil {
@@ -119,7 +119,7 @@ func homes(uid uint32, p sandbox.Profile) ([]string, error) {
 		}
 	}
 	if !known {
-		return nil, fmt.Errorf("firejail runs for nobody who is not in /etc/passwd, and user %d is not", uid)
+		return nil, fmt.Errorf("firejail runs for nobody who is not in /etc/passwd, and user %d is not: use %s", uid, other)
 	}
 	add(p.Home)
 	if p.Identity != nil {
@@ -157,6 +157,12 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 func (s *session) look() (scene, []string) {
 	spots, hidden, _ := s.host.Look("")
 	sc := scene{spots: spots, homes: s.homes, isLink: isLink}
+	if uid := layout.SubjectOf(s.profile).UID; uid != 0 {
+		sc.foreign = func(name string) bool {
+			var st unix.Stat_t
+			return unix.Stat(name, &st) == nil && st.Uid != uid
+		}
+	}
 	if entries, err := os.ReadDir("/run"); err == nil {
 		for _, e := range entries {
 			if e.Type() != os.ModeSymlink {
@@ -220,7 +226,7 @@ func (s *session) spawn(c sandbox.Command, h *bound.Hold, path string, streams [
 		sc, _ := s.look()
 		u := under.Run{
 			Init: s.init, Profile: s.profile, Command: c, Path: path, Dir: c.DirIn(s.profile), Streams: streams, Filter: s.filter,
-			Bounds: s.bounds, Hold: h, Program: s.program,
+			Bounds: s.bounds, Hold: h, Program: s.program, Tidies: true, // /run/firejail
 			Env: []string{"PATH=/usr/bin:/bin", "HOME=" + home},
 			Options: func(r *under.Run) ([]string, error) {
 				list, err := options(s.profile, sc)

@@ -104,6 +104,9 @@ func startError(j Job, err error) error {
 	if len(j.Command.Argv) > 0 {
 		name = j.Command.Argv[0]
 	}
+	if errors.Is(err, sandbox.ErrStart) {
+		return fmt.Errorf("start %q: %w", name, err)
+	}
 	return fmt.Errorf("start %q: %w: %w", name, err, sandbox.ErrStart)
 }
 

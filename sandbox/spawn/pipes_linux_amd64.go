@@ -54,6 +54,9 @@ func (p *Pipes) Release() error {
 	return err
 }
 
+// Refuse ends the child that waits with AwaitRelease.
+func (p *Pipes) Refuse() { closeAll(&p.begin) }
+
 // Ready waits for a pid 1 that another program executes. False: that ended
 // before. Pid 1 goes on after Release.
 func (p *Pipes) Ready() bool {

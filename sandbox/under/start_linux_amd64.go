@@ -31,6 +31,10 @@ type Run struct {
 
 	Program string   // that confines
 	Env     []string // its environment, which is not the command's
+	// Tidies says that the program takes away what it left on the host once our
+	// process has ended. It gets to do so: it is not killed with the caller, whose
+	// end our process learns by the lifeline.
+	Tidies bool
 	// Options says what the program is told before the command line of our process,
 	// once all descriptors are open. Keep lists those that go along.
 	Options func(*Run) ([]string, error)
@@ -156,7 +160,9 @@ func (r *Run) plan(options []string) *spawn.Plan {
 	if i := r.Profile.Identity; i != nil {
 		p.Become(i.UID, i.GID, i.Groups)
 	}
-	p.DieWithParent()
+	if !r.Tidies {
+		p.DieWithParent()
+	}
 	p.ParentLives(r.pipes)
 	p.Call("change directory", unix.SYS_CHDIR, []uintptr{p.Str("/")})
 	bound.Usual(p)
@@ -179,16 +185,43 @@ func (r *Run) prepare(program int) error {
 		return nil
 	}
 	pid, err := r.Ready(r, program)
-	if err != nil {
-		return err
+	if err == nil {
+		err = limitProcesses(pid, r.Hold.Processes())
 	}
-	if n := r.Hold.Processes(); n > 0 {
-		if err := unix.Prlimit(pid, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n}, nil); err != nil {
-			return &proc.StepError{Step: "limit the number of processes", Err: err}
-		}
+	if err != nil {
+		r.refuse()
+		return err
 	}
 	r.pid = pid
 	return r.pipes.Release()
+}
+
+func limitProcesses(pid int, n uint64) error {
+	if n == 0 {
+		return nil
+	}
+	if err := unix.Prlimit(pid, unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n}, nil); err != nil {
+		return &proc.StepError{Step: "limit the number of processes", Err: err}
+	}
+	return nil
+}
+
+// tidyMillis is how long a program may take to tidy up after a command that does
+// not begin, before it is killed.
+const tidyMillis = 2000
+
+// refuse ends our process, which waits, and lets a program that tidies up do so.
+func (r *Run) refuse() {
+	if !r.Tidies {
+		return
+	}
+	r.pipes.Refuse()
+	ends := []unix.PollFd{{Fd: int32(r.said.Fd())}} // its standard error hangs up
+	for {
+		if _, err := unix.Poll(ends, tidyMillis); err != unix.EINTR {
+			return
+		}
+	}
 }
 
 // unready is the error of a program that ended before our process began.
