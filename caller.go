@@ -61,7 +61,7 @@ func (e *Engine) surroundingsOf(who *sandbox.Identity) *survey {
 	return e.survey()
 }
 
-// protected are the directories of sbx's configuration and state, resolved.
+// protected are the directories and files of sbx's configuration and state, resolved.
 // Nothing that a command can write may hold one of them or lie in one.
 func (e *Engine) protected(bases []privateBase) []string {
 	var dirs []string
@@ -71,7 +71,7 @@ func (e *Engine) protected(bases []privateBase) []string {
 		dirs = append(dirs, realPath(filepath.Join(e.home, ".pepe")))
 	}
 	if file := e.environ.get("PEPE_CONFIG"); filepath.IsAbs(file) {
-		dirs = append(dirs, filepath.Dir(realPath(file)))
+		dirs = append(dirs, filepath.Clean(file), realPath(file)) // beside it are other things, a whole home perhaps
 	}
 	for _, base := range bases {
 		dirs = append(dirs, base.path)

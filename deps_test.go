@@ -46,6 +46,10 @@ var rooms = []room{
 		why: "what leaves the environment depends on names and values only, whatever runs the command",
 	},
 	{
+		dir: "words", pure: true, light: true,
+		why: "it compares words; what they name is known to who asks",
+	},
+	{
 		dir: "config", light: true,
 		why: "one reader and writer of the file; it knows keys, not what they are used for",
 	},
@@ -66,7 +70,7 @@ var rooms = []room{
 		why: "it keeps what waits and decides about it once; what is run then is another's business",
 	},
 	{
-		dir: "sandbox", light: true,
+		dir: "sandbox", rooms: []string{"words"}, light: true,
 		why: "it is the contract: a backend imports it, so it can import no backend and no library of one",
 	},
 	{
@@ -208,7 +212,7 @@ var rooms = []room{
 		why: "it compares and changes files; who wrote them, and in what sandbox, is not its business",
 	},
 	{
-		dir: "wrappers", rooms: []string{"sandbox/credentials"}, light: true,
+		dir: "wrappers", rooms: []string{"sandbox/credentials", "words"}, light: true,
 		why: "scripts and their installer; what the scripts call is a program, not a package",
 	},
 	{
@@ -223,7 +227,7 @@ var rooms = []room{
 	},
 	{
 		dir:     "cmd/sbx",
-		rooms:   []string{".", "approvals", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/bwrap", "sandbox/firejail", "sandbox/direct", "sandbox/command", "sandbox/helper", "sandbox/proc", "sandbox/probes", "sandbox/warm", "sandbox/ssh", "sandbox/ssh/far", "sandbox/ssh/wire", "hook", "wrappers", "changes"},
+		rooms:   []string{".", "approvals", "shell", "classify", "guard", "secretsenv", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/bwrap", "sandbox/firejail", "sandbox/direct", "sandbox/command", "sandbox/helper", "sandbox/proc", "sandbox/probes", "sandbox/warm", "sandbox/ssh", "sandbox/ssh/far", "sandbox/ssh/wire", "hook", "wrappers", "changes", "words"},
 		modules: []string{sysModule},
 		light:   true,
 		why:     "sbx starts once per command: what is heavy goes into a helper executable",

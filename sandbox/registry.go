@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/sbx-run/sbx/words"
 )
 
 // Registry holds backends by name. Nothing registers itself: the list is one
@@ -44,7 +46,7 @@ func (r *Registry) Put(b Backend) {
 }
 
 // Lookup finds a backend by its exact name. An unknown name is an error that
-// lists the known ones; there is no fallback.
+// lists the known ones and the one that may have been meant; there is no fallback.
 func (r *Registry) Lookup(name string) (Backend, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -53,7 +55,11 @@ func (r *Registry) Lookup(name string) (Backend, error) {
 			return b, nil
 		}
 	}
-	return nil, fmt.Errorf("no backend %q (have: %s): %w", name, strings.Join(r.names(), ", "), ErrUnavailable)
+	hint := ""
+	if near := words.Nearest(name, r.names()); near != "" {
+		hint = fmt.Sprintf(", did you mean %q?", near)
+	}
+	return nil, fmt.Errorf("no backend %q%s (have: %s): %w", name, hint, strings.Join(r.names(), ", "), ErrUnavailable)
 }
 
 // Names lists the backends in the order they were added.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sbx-run/sbx/sandbox/credentials"
+	"github.com/sbx-run/sbx/words"
 )
 
 //go:embed *.sh standalone/*.sh
@@ -140,39 +141,11 @@ func patterns(places []credentials.Place) string {
 // nothing is special but the single quote.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// unknownKind lists the kinds and names one that is at most two slips away.
+// unknownKind lists the kinds, and names one that may have been meant.
 func unknownKind(kind string, known []string) error {
 	hint := ""
-	for _, k := range known {
-		if distance(strings.ToLower(kind), k) <= 2 {
-			hint = fmt.Sprintf(", did you mean %q?", k)
-		}
+	if near := words.Nearest(strings.ToLower(kind), known); near != "" {
+		hint = fmt.Sprintf(", did you mean %q?", near)
 	}
 	return fmt.Errorf("wrapper %q: unknown kind%s (kinds: %s)", kind, hint, strings.Join(known, ", "))
-}
-
-// distance is the number of bytes to insert, delete or change between a and b
-// (Levenshtein). Long words are far from everything.
-func distance(a, b string) int {
-	if len(a) > 32 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		left, diagonal := i+1, i
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j] = left
-			left = min(change, diagonal+1, left+1)
-		}
-		row[len(b)] = left
-	}
-	return row[len(b)]
 }

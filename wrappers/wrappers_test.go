@@ -293,7 +293,7 @@ func TestScript(t *testing.T) {
 		{"Direct", "/sbx", `wrapper "Direct": unknown kind, did you mean "direct"? (kinds: bwrap, containerd, direct, docker, firejail, macos, podman, ssh)`},
 		{"nope", "/sbx", `wrapper "nope": unknown kind (kinds: bwrap, containerd, direct, docker, firejail, macos, podman, ssh)`},
 		{"", "/sbx", `wrapper "": unknown kind (kinds: bwrap, containerd, direct, docker, firejail, macos, podman, ssh)`},
-		{"../direct", "/sbx", `wrapper "../direct": unknown kind (kinds: bwrap, containerd, direct, docker, firejail, macos, podman, ssh)`},
+		{"../direct", "/sbx", `wrapper "../direct": unknown kind, did you mean "direct"? (kinds: bwrap, containerd, direct, docker, firejail, macos, podman, ssh)`},
 		{"direct", "sbx", `wrapper "direct": path of sbx "sbx": want an absolute path`},
 		{"direct", "", `wrapper "direct": path of sbx "": want an absolute path`},
 		{"direct", "/a\nb", `wrapper "direct": path of sbx "/a\nb": holds a line break or a zero byte`},

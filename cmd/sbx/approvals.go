@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -81,14 +82,16 @@ func approvalsCommand(s *streams, args []string) int {
 }
 
 func (c *approvalsCall) understood(words []string) error {
-	verb := ""
-	if len(words) > 0 {
-		verb = words[0]
-	}
+	const how = "sbx approvals list, show ID, approve ID or deny ID"
+	verb := append(words, "")[0]
 	with := map[string]int{"list": 1, "show": 2, "approve": 2, "deny": 2}
 	switch n, known := with[verb]; {
-	case !known || len(words) != n:
-		return usage("sbx approvals makes no sense of this", "sbx approvals list, show ID, approve ID or deny ID")
+	case !known:
+		return unknownAction("approvals", verb, slices.Sorted(maps.Keys(with)), how)
+	case len(words) < n:
+		return usage("no ID", "sbx approvals "+verb+" ID; sbx approvals list shows them")
+	case len(words) > n:
+		return usage("too many operands", how)
 	case c.always && verb != "approve", c.reason != "" && verb != "deny", c.all && verb != "list", c.json && verb != "list" && verb != "show":
 		return usage("a flag that means nothing to "+verb, "sbx approvals --help has examples")
 	}

@@ -209,11 +209,7 @@ func (t *tagSet) Set(v string) error {
 		tag, ok := classify.Parse(strings.TrimSpace(name))
 		if !ok {
 			names := (^classify.Tags(0)).Names()
-			hint := "the tags are: " + strings.Join(names, ", ")
-			if near := nearest(name, names); near != "" {
-				hint = "did you mean " + near + "?"
-			}
-			return &hintedError{msg: "unknown tag " + quote(name), hint: hint}
+			return &hintedError{msg: "unknown tag " + quote(name), hint: meant(name, names, "", "the tags are: "+strings.Join(names, ", "))}
 		}
 		*t |= tagSet(tag)
 	}
@@ -229,11 +225,7 @@ func (d *dialect) String() string { return shell.Dialect(*d).String() }
 func (d *dialect) Set(v string) error {
 	parsed, err := shell.ParseDialect(v)
 	if err != nil || v == "" {
-		hint := "it is one of: " + strings.Join(dialectNames, ", ")
-		if near := nearest(v, dialectNames); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		return &hintedError{msg: "unknown shell", hint: hint}
+		return &hintedError{msg: "unknown shell", hint: meant(v, dialectNames, "", "it is one of: "+strings.Join(dialectNames, ", "))}
 	}
 	*d = dialect(parsed)
 	return nil

@@ -4,6 +4,7 @@ import (
 	_ "embed" // for the scripts
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -51,8 +52,10 @@ func completionCommand(s *streams, args []string) int {
 	case err != nil:
 	case !plainName(*name):
 		err = usage("--name "+quote(*name), "a name is made of letters, digits, dots, dashes and underscores")
-	case len(f.operands)+len(f.after) != 1 || len(f.operands) == 1 && scripts[f.operands[0]] == "" || len(f.operands) == 0:
+	case len(f.operands) != 1 || len(f.after) > 0:
 		err = usage("want the name of a shell", "sbx completion bash, zsh or fish")
+	case scripts[f.operands[0]] == "":
+		err = usage("there is no completion for "+quote(f.operands[0]), meant(f.operands[0], slices.Sorted(maps.Keys(scripts)), "sbx completion ", "sbx completion bash, zsh or fish"))
 	default:
 		fmt.Fprint(s.out, strings.ReplaceAll(scripts[f.operands[0]], completionName, *name))
 		return exitOK

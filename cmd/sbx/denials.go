@@ -28,7 +28,7 @@ func (e *explainFlag) Set(v string) error {
 	case "reads":
 		e.value = sandbox.ExplainReads
 	default:
-		return &hintedError{msg: "no such value", hint: "write --explain-denials, --explain-denials=reads or --explain-denials=off"}
+		return &hintedError{msg: "no such value", hint: meant(v, []string{"off", "writes", "reads"}, "--explain-denials=", "write --explain-denials, --explain-denials=reads or --explain-denials=off")}
 	}
 	e.set = true
 	return nil

@@ -96,19 +96,15 @@ func (c *doctorCall) keys(path string) {
 		if slices.Contains(config.SharedKeys(), key) {
 			continue
 		}
-		if near := nearest(key, config.SharedKeys()); near != "" {
-			c.add(levelWarning, "nobody reads the key "+quote(key), "did you mean "+quote(near)+"?")
+		if hint := meant(key, config.SharedKeys(), "", ""); hint != "" {
+			c.add(levelWarning, "nobody reads the key "+quote(key), hint)
 		} else {
 			c.add(levelNote, "sbx does not know the key "+quote(key), "nothing, if another program reads it")
 		}
 	}
 	own := config.OwnKeys()
 	for _, key := range c.file.Unknown {
-		do := "the keys are listed in docs/configuration.md"
-		if near := nearest(key, own); near != "" {
-			do = "did you mean " + quote(near) + "?"
-		}
-		c.add(levelWarning, "nobody reads the key "+quote(key), do)
+		c.add(levelWarning, "nobody reads the key "+quote(key), meant(key, own, "", "the keys are listed in docs/configuration.md"))
 	}
 }
 

@@ -109,7 +109,7 @@ type execCall struct {
 	session            choice
 	cwd                string
 	result             string
-	tier, require      string
+	tier, require      tierName
 	net                networkWord
 	allowTags          list
 	timeout            timeLimit
@@ -171,8 +171,8 @@ func newExecCall(name string) *execCall {
 	c.BoolVar(&c.readOnly, "read-only", false, "")
 	c.BoolVar(&c.redact, "redact", false, "")
 	c.Var(&c.env, "env", "")
-	c.StringVar(&c.tier, "tier", "", "")
-	c.StringVar(&c.require, "require", "", "")
+	c.Var(&c.tier, "tier", "")
+	c.Var(&c.require, "require", "")
 	c.Var(&c.accept, "accept-gap", "")
 	c.Var(&c.explain, "explain-denials", "")
 	c.BoolVar(&c.allowUnix, "allow-unix", false, "")
@@ -321,6 +321,8 @@ func (c *execCall) remark(s *streams, r sbx.Result) {
 		s.say("error", c.program()+": not executable")
 	case r.Ending == sandbox.TimedOut && !c.wrapping:
 		s.say("error", "the time limit of "+c.timeout.String()+" is over (--timeout raises it)")
+	case !c.wrapping && presetHint(string(c.net)) != "":
+		s.say("hint", presetHint(string(c.net)))
 	case len(r.Unenforced) > 0 && !c.wrapping:
 		s.say("hint", "not enforced by backend "+r.Backend+": "+strings.Join(r.Unenforced, ", "))
 	case r.NewGaps && (!c.wrapping || isTerminal(s.err)):
@@ -475,11 +477,27 @@ func gapName(v string) (sandbox.Control, error) {
 		}
 		names = append(names, string(known))
 	}
-	hint := "the controls are: " + strings.Join(names, ", ")
-	if near := nearest(v, names); near != "" {
-		hint = "did you mean " + near + "?"
+	return "", &hintedError{msg: "no such control", hint: meant(v, names, "", "the controls are: "+strings.Join(names, ", "))}
+}
+
+// tierName is --require and --tier. A backend of somebody else's may have tiers of
+// its own, so that only what is surely meant otherwise is refused here.
+type tierName string
+
+// knownTiers are those of the backends of this host, the strongest first.
+var knownTiers = []string{"full", "full-noproc", "landlock"}
+
+func (t *tierName) String() string { return string(*t) }
+func (t *tierName) Set(v string) error {
+	hint := meant(v, knownTiers, "", "")
+	if _, err := gapName(v); err == nil {
+		hint = `a tier is meant (` + strings.Join(knownTiers, ", ") + `); a control is required by the configuration: {"sbx": {"require": ["` + v + `"]}}`
 	}
-	return "", &hintedError{msg: "no such control", hint: hint}
+	if hint != "" && !slices.Contains(knownTiers, v) {
+		return &hintedError{msg: "no such tier", hint: hint}
+	}
+	*t = tierName(v)
+	return nil
 }
 
 func gapList(gaps []sandbox.Gap) string {

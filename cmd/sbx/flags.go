@@ -91,9 +91,7 @@ func (f *flags) unknown(arg, name string) error {
 	if len(f.operands) > 0 && !strings.HasPrefix(arg, "--") { // sbx check ls -la
 		hint = "a command with options is one word, in quotes, or stands behind --"
 	}
-	if near := nearest(name, names); near != "" {
-		hint = "did you mean --" + near + "?"
-	}
+	hint = meant(name, names, "--", hint)
 	dashes := "--"
 	if !strings.HasPrefix(arg, "--") {
 		dashes = "-"
@@ -101,8 +99,12 @@ func (f *flags) unknown(arg, name string) error {
 	return usage("unknown flag "+dashes+name, hint)
 }
 
-// plainCause drops what strconv says about itself.
+// plainCause drops what strconv says about itself, and says what package flag
+// calls a parse error of a word that is true or false.
 func plainCause(err error) string {
+	if err.Error() == "parse error" {
+		return "want true or false"
+	}
 	var num *strconv.NumError
 	if errors.As(err, &num) {
 		err = num.Err
@@ -137,11 +139,7 @@ func (c *choice) Set(v string) error {
 			return nil
 		}
 	}
-	hint := "it is one of: " + strings.Join(c.words, ", ")
-	if near := nearest(v, c.words); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	return &hintedError{msg: "no such value", hint: hint}
+	return &hintedError{msg: "no such value", hint: meant(v, c.words, "", "it is one of: "+strings.Join(c.words, ", "))}
 }
 
 // duration reads 90s, 5m, 1h30m; a bare number is seconds, as for timeout(1).

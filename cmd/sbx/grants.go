@@ -54,8 +54,10 @@ func grantsCommand(s *streams, args []string) int {
 				err = usage("no grant", "sbx grants clear takes all")
 			}
 		}
+	case verb == "list" && len(words) == 2, verb == "clear":
+		err = usage("too many operands", "sbx grants list, or sbx grants clear [TOOL]")
 	default:
-		err = usage("sbx grants makes no sense of this", "sbx grants list, or sbx grants clear [TOOL]")
+		err = unknownAction("grants", verb, []string{"list", "clear"}, "sbx grants list, or sbx grants clear [TOOL]")
 	}
 	if err != nil {
 		s.fail(err)

@@ -63,10 +63,6 @@ func help(s *streams, args []string) int {
 		}
 		names = append(names, c.name)
 	}
-	hint := "the subcommands are: " + strings.Join(names, ", ")
-	if near := nearest(args[0], names); near != "" {
-		hint = "did you mean sbx help " + near + "?"
-	}
-	s.fail(usage("no help for "+quote(args[0]), hint))
+	s.fail(usage("no help for "+quote(args[0]), meant(args[0], names, "sbx help ", "the subcommands are: "+strings.Join(names, ", "))))
 	return exitUsage
 }

@@ -119,11 +119,7 @@ func hookCommand(s *streams, args []string) int {
 	case len(words) == 0:
 		err = usage("no agent", "sbx hook install "+strings.Join(hook.Names(), "|"))
 	default:
-		hint := "sbx hook --help has examples"
-		if near := nearest(words[0], []string{"install", "uninstall"}); near != "" {
-			hint = "did you mean sbx hook " + near + "?"
-		}
-		err = usage("unknown action "+quote(words[0]), hint)
+		err = unknownAction("hook", words[0], []string{"install", "uninstall"}, "sbx hook --help has examples")
 	}
 	s.fail(err)
 	return exitUsage
@@ -141,11 +137,7 @@ func protocol(name string) (hook.Protocol, error) {
 	if p, ok := hook.Find(name); ok {
 		return p, nil
 	}
-	hint := "the agents are: " + strings.Join(hook.Names(), ", ")
-	if near := nearest(name, append([]string{"install", "uninstall"}, hook.Names()...)); near != "" {
-		hint = "did you mean " + near + "?"
-	}
-	return hook.Protocol{}, usage("unknown agent "+quote(name), hint)
+	return hook.Protocol{}, usage("unknown agent "+quote(name), meant(name, append([]string{"install", "uninstall"}, hook.Names()...), "", "the agents are: "+strings.Join(hook.Names(), ", ")))
 }
 
 // answer reads the event from standard input and answers it.

@@ -71,10 +71,6 @@ func (s *streams) unknownCommand(name string) int {
 	for _, c := range commands() {
 		names = append(names, c.name)
 	}
-	hint := "sbx --help shows what there is; to run a program: sbx exec -- " + name
-	if near := nearest(name, names); near != "" {
-		hint = "did you mean sbx " + near + "?"
-	}
-	s.fail(usage("unknown subcommand "+quote(name), hint))
+	s.fail(usage("unknown subcommand "+quote(name), meant(name, names, "sbx ", "sbx --help shows what there is; to run a program: sbx exec -- "+name)))
 	return exitUsage
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/sbx-run/sbx/words"
 )
 
 // hintedError is an error with one sentence on what to do about it.
@@ -47,40 +49,20 @@ func writeJSON(w io.Writer, v any) error {
 // quote makes a word of the caller visible, whatever it holds.
 func quote(word string) string { return strconv.Quote(word) }
 
-// nearest finds the name that was probably meant, or "".
-func nearest(word string, names []string) string {
-	best, distance := "", 1+max(1, len(word)/3)
-	for _, name := range names {
-		if d := edits(word, name); d < distance {
-			best, distance = name, d
-		}
+// meant is the hint about a word that is none of those known: the one that was
+// probably meant, with what is typed before it; else another hint.
+func meant(word string, known []string, before, otherwise string) string {
+	if near := words.Nearest(word, known); near != "" {
+		return "did you mean " + before + visible(near) + "?"
 	}
-	return best
+	return otherwise
 }
 
-// edits is the number of letters to insert, remove, replace, or swap with the
-// next (optimal string alignment).
-func edits(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return len(a) + len(b) // no name is that long
+// unknownAction is the error about the first word behind a subcommand, where
+// that has several actions. The empty word is none.
+func unknownAction(subcommand, word string, known []string, otherwise string) error {
+	if word == "" {
+		return usage("no action", otherwise)
 	}
-	var rows [3][65]int
-	for j := range len(b) + 1 {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row, last, before := &rows[i%3], &rows[(i+2)%3], &rows[(i+1)%3]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)%3][len(b)]
+	return usage("unknown action "+quote(word), meant(word, known, "sbx "+subcommand+" ", otherwise))
 }

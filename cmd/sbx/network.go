@@ -12,6 +12,7 @@ import (
 	"github.com/sbx-run/sbx/config"
 	"github.com/sbx-run/sbx/netrules"
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/words"
 )
 
 const networkHelp = `sbx network: what a command may reach.
@@ -55,33 +56,34 @@ func networkCommand(s *streams, args []string) int {
 	return exitOK
 }
 
-func printPresets(out io.Writer, words []string, asJSON bool) error {
-	if len(words) == 0 || words[0] != "presets" {
-		hint := "sbx network presets"
-		if len(words) > 0 && nearest(words[0], []string{"presets"}) != "" {
-			hint = "did you mean sbx network presets?"
-		}
-		return usage("want presets", hint)
+func presetNames() []string {
+	var names []string
+	for _, p := range netrules.Presets() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func printPresets(out io.Writer, operands []string, asJSON bool) error {
+	if len(operands) == 0 || operands[0] != "presets" {
+		return unknownAction("network", append(operands, "")[0], []string{"presets"}, "sbx network presets")
 	}
 	list := netrules.Presets()
-	for _, name := range words[1:] {
-		var names []string
-		for _, p := range netrules.Presets() {
-			names = append(names, p.Name)
-		}
+	names := presetNames()
+	for _, name := range operands[1:] {
 		if !slices.Contains(names, name) {
-			return usage("no preset "+quote(name), "the presets are: "+strings.Join(names, ", "))
+			return usage("no preset "+quote(name), meant(name, names, "sbx network presets ", "the presets are: "+strings.Join(names, ", ")))
 		}
 	}
-	if len(words) > 1 {
-		list = slices.DeleteFunc(slices.Clone(list), func(p netrules.Preset) bool { return !slices.Contains(words[1:], p.Name) })
+	if len(operands) > 1 {
+		list = slices.DeleteFunc(slices.Clone(list), func(p netrules.Preset) bool { return !slices.Contains(operands[1:], p.Name) })
 	}
 	if asJSON {
 		return writeJSON(out, list)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, p := range list {
-		if len(words) == 1 {
+		if len(operands) == 1 {
 			var hosts []string
 			for _, h := range p.Hosts {
 				hosts = append(hosts, h.Rule)
@@ -104,15 +106,37 @@ func (n *networkWord) String() string { return string(*n) }
 func (n *networkWord) Set(v string) error {
 	if v != "auto" {
 		if _, err := netrules.Parse(v); err != nil {
-			hint := "sbx network --help has examples"
-			if near := nearest(v, []string{"off", "on", "auto", "allow:"}); near != "" {
-				hint = "did you mean " + near + "?"
-			}
-			return &hintedError{msg: plainCause(err), hint: hint}
+			return &hintedError{msg: strings.TrimPrefix(err.Error(), "network "+quote(v)+": "), hint: networkHint(v)}
 		}
 	}
 	*n = networkWord(v)
 	return nil
+}
+
+// networkHint says what was probably meant by a word that is no network setting:
+// the name of a preset stands behind allow:.
+func networkHint(v string) string {
+	names := presetNames()
+	if slices.Contains(names, v) {
+		return "did you mean allow:" + v + "?"
+	}
+	hint := meant(v, names, "allow:", "sbx network --help has examples")
+	return meant(v, []string{"off", "on", "auto", "allow:"}, "", hint)
+}
+
+// presetHint is about the hosts of a list that look like a preset with a slip: a
+// name without a dot is a host of the local network, and seldom meant.
+func presetHint(setting string) string {
+	policy, err := netrules.Parse(setting)
+	if err != nil || policy.Mode != netrules.Allow {
+		return ""
+	}
+	for _, word := range policy.Words() {
+		if near := words.Nearest(word, presetNames()); near != "" && near != word && !strings.ContainsAny(word, ".:") {
+			return "the network list has a host " + quote(word) + ": did you mean the preset " + near + "? (a host is written " + word + ":443)"
+		}
+	}
+	return ""
 }
 
 // network is off unless somebody says otherwise; a runtime's wrapper is on

@@ -52,11 +52,16 @@ func policyCommand(s *streams, args []string) int {
 	if len(words) > 0 {
 		verb = words[0]
 	}
+	const how = "sbx policy lint, sbx policy test 'COMMAND', or sbx policy explain [NAME]"
 	switch {
 	case err != nil:
 	case verb == "lint" && len(words) == 1, verb == "test" && len(words) == 2, verb == "explain" && len(words) <= 2:
+	case verb == "test" && len(words) == 1:
+		err = usage("no command", "sbx policy test 'COMMAND'")
+	case verb == "lint", verb == "test", verb == "explain":
+		err = usage("too many operands", how)
 	default:
-		err = usage("sbx policy makes no sense of this", "sbx policy lint, sbx policy test 'COMMAND', or sbx policy explain [NAME]")
+		err = unknownAction("policy", verb, []string{"lint", "test", "explain"}, how)
 	}
 	if err != nil {
 		s.fail(err)
@@ -145,11 +150,7 @@ func explainPolicies(s *streams, file config.Config, names []string) int {
 		for _, p := range file.Policies {
 			known = append(known, p.Name)
 		}
-		hint := "sbx policy explain lists them all"
-		if near := nearest(names[0], known); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		s.fail(usage("there is no policy "+quote(names[0]), hint))
+		s.fail(usage("there is no policy "+quote(names[0]), meant(names[0], known, "", "sbx policy explain lists them all")))
 		return exitUsage
 	}
 	if !found {

@@ -91,7 +91,7 @@ func (s *streams) previewStatus(err error) int {
 func previewWords(words []string) (verb, id string, err error) {
 	const how = "sbx preview ls, or sbx preview show|apply|discard ID"
 	if len(words) == 0 {
-		return "", "", usage("no verb", how)
+		return "", "", usage("no action", how)
 	}
 	verb = words[0]
 	known := []string{"ls", "show", "apply", "discard"}
@@ -101,11 +101,7 @@ func previewWords(words []string) (verb, id string, err error) {
 		wanted = 1
 	case "show", "apply", "discard":
 	default:
-		hint := how
-		if near := nearest(verb, known); near != "" {
-			hint = "did you mean sbx preview " + near + "?"
-		}
-		return "", "", usage("unknown verb "+quote(verb), hint)
+		return "", "", unknownAction("preview", verb, known, how)
 	}
 	switch {
 	case len(words) < wanted:

@@ -112,11 +112,7 @@ func (c *probeCall) backends() ([]sandbox.Backend, error) {
 	for _, name := range names {
 		b, err := known.Lookup(name)
 		if err != nil {
-			hint := "the backends are: " + strings.Join(known.Names(), ", ")
-			if near := nearest(name, known.Names()); near != "" {
-				hint = "did you mean " + near + "?"
-			}
-			return nil, usage("no backend "+quote(name), hint)
+			return nil, usage("no backend "+quote(name), meant(name, known.Names(), "", "the backends are: "+strings.Join(known.Names(), ", ")))
 		}
 		all = append(all, b)
 	}

@@ -90,11 +90,7 @@ func named(rows []ruleRow, name string) ([]ruleRow, error) {
 	if len(rows) > 0 {
 		return rows, nil
 	}
-	hint := "sbx rules lists them"
-	if near := nearest(name, names); near != "" {
-		hint = "did you mean sbx rules " + near + "?"
-	}
-	return nil, usage("no rule "+quote(name), hint)
+	return nil, usage("no rule "+quote(name), meant(name, names, "sbx rules ", "sbx rules lists them"))
 }
 
 func printRules(w io.Writer, rows []ruleRow, asJSON, asMarkdown, examples bool) error {

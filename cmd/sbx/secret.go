@@ -58,10 +58,8 @@ func secretCommand(s *streams, args []string) int {
 		fmt.Fprint(s.out, secretHelp)
 		return exitOK
 	case err != nil:
-	case len(words) == 0:
-		err = usage("no action", "sbx secret check")
-	case words[0] != "check":
-		err = usage("unknown action "+quote(words[0]), "sbx secret check")
+	case len(words) == 0 || words[0] != "check":
+		err = unknownAction("secret", append(words, "")[0], []string{"check"}, "sbx secret check")
 	case len(words) > 2:
 		err = usage("too many operands", "sbx secret check takes one setting, or none")
 	}
@@ -160,11 +158,7 @@ func noSetting(key string, settings []config.Setting) error {
 	for _, s := range settings {
 		names = append(names, s.Path)
 	}
-	hint := "sbx secret check lists those that refer to a secret"
-	if near := nearest(key, names); near != "" {
-		hint = "did you mean " + visible(near) + "?"
-	}
-	return usage("no text at the setting "+quote(key), hint)
+	return usage("no text at the setting "+quote(key), meant(key, names, "", "sbx secret check lists those that refer to a secret"))
 }
 
 func (s *streams) showSecrets(c secretCheck) error {

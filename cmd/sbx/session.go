@@ -38,24 +38,21 @@ Exit status: 0, 2 usage, 125 it could not be done; of exec as for sbx exec --hel
 const sessionVar = "PEPE_SANDBOX_SESSION"
 
 func sessionCommand(s *streams, args []string) int {
-	if len(args) > 0 {
-		switch args[0] {
-		case "start":
-			return sessionStart(s, args[1:])
-		case "exec":
-			return sessionExec(s, args[1:])
-		case "ls":
-			return sessionList(s, args[1:])
-		case "stop":
-			return sessionStop(s, args[1:])
-		case "--help", "-h", "-help":
-			fmt.Fprint(s.out, sessionHelp)
-			return exitOK
-		}
-		s.fail(usage("unknown verb "+quote(args[0]), "sbx session start, exec, ls or stop"))
-		return exitUsage
+	action := append(args, "")[0]
+	switch action {
+	case "start":
+		return sessionStart(s, args[1:])
+	case "exec":
+		return sessionExec(s, args[1:])
+	case "ls":
+		return sessionList(s, args[1:])
+	case "stop":
+		return sessionStop(s, args[1:])
+	case "--help", "-h", "-help":
+		fmt.Fprint(s.out, sessionHelp)
+		return exitOK
 	}
-	s.fail(usage("no verb", "sbx session start, exec, ls or stop"))
+	s.fail(unknownAction("session", action, []string{"start", "exec", "ls", "stop"}, "sbx session start, exec, ls or stop"))
 	return exitUsage
 }
 
@@ -82,11 +79,8 @@ func sessionStart(s *streams, args []string) int {
 		return exitUsage
 	}
 	options, err := c.settings()
-	if err == nil && !inContainers(options.Backend) {
-		err = usage("the backend "+options.Backend+" keeps no sessions", "--backend docker, podman or containerd")
-	}
 	if err == nil {
-		err = openSession(options)
+		err = c.openSession(options)
 	}
 	if err != nil {
 		s.report(err)
@@ -96,12 +90,15 @@ func sessionStart(s *streams, args []string) int {
 }
 
 // openSession plans a command: that opens the session, and runs nothing.
-func openSession(o sbx.Options) error {
-	engine, err := sbx.New(o)
+func (c *execCall) openSession(o sbx.Options) error {
+	engine, err := c.newEngine(o)
 	if err != nil {
 		return err
 	}
 	defer engine.Close()
+	if !inContainers(o.Backend) {
+		return usage("the backend "+o.Backend+" keeps no sessions", "--backend docker, podman or containerd")
+	}
 	_, err = engine.Plan(context.Background(), sbx.Request{Argv: []string{"true"}})
 	return err
 }

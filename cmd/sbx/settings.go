@@ -67,7 +67,7 @@ func (c *execCall) settings() (sbx.Options, error) {
 	if o.AcceptGaps, err = acceptedGaps(file.AcceptGaps, c.accept, o.Backend); err != nil {
 		return o, err
 	}
-	o.Tier, o.MinTier = c.tier, c.require
+	o.Tier, o.MinTier = string(c.tier), string(c.require)
 	if len(file.Require) > 0 {
 		more, err := controls("sbx.require", file.Require)
 		if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,9 +14,9 @@ import (
 
 	"github.com/sbx-run/sbx"
 	"github.com/sbx-run/sbx/config"
-	"github.com/sbx-run/sbx/netrules"
 	"github.com/sbx-run/sbx/sandbox"
 	chooser "github.com/sbx-run/sbx/sandbox/choice"
+	wrapped "github.com/sbx-run/sbx/sandbox/command"
 	"github.com/sbx-run/sbx/wrappers"
 )
 
@@ -80,12 +81,7 @@ func setupCommand(s *streams, args []string) int {
 	case err == nil && c.remove && c.backend+string(c.net)+c.image != "":
 		err = usage("--remove with other settings", "sbx setup --remove takes back what was set up")
 	case err == nil && c.backend != "" && c.backend != kindNone && kindOf(c.backend) == "":
-		names := append(wrappers.Kinds(), kindNone)
-		hint := "the backends are: " + strings.Join(names, ", ")
-		if near := nearest(c.backend, names); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		err = usage("no wrapper for the backend "+quote(c.backend), hint)
+		err = noWrapper(c.backend)
 	case err == nil && c.net == "auto":
 		err = usage("--network auto", "off, on or allow:HOST,… are what a wrapper can promise")
 	}
@@ -141,6 +137,9 @@ type measured struct {
 // kindNone is no wrapper at all.
 const kindNone = "none"
 
+// kindTheirs is a wrapper that sbx did not write, and leaves as it is.
+const kindTheirs = "keep"
+
 // kindOf is the kind of wrapper that calls a backend, or has that name; "" if there
 // is none.
 func kindOf(name string) string {
@@ -150,6 +149,11 @@ func kindOf(name string) string {
 		}
 	}
 	return ""
+}
+
+func noWrapper(backend string) error {
+	names := append(wrappers.Kinds(), kindNone)
+	return usage("no wrapper for the backend "+quote(backend), meant(backend, names, "", "the backends are: "+strings.Join(names, ", ")))
 }
 
 // options lists the kinds of wrappers with what was measured, and names the one
@@ -197,8 +201,11 @@ func (c *setupCall) setUp(ctx context.Context, s *streams) error {
 	} else {
 		chosen.kind = kindNone
 	}
-	if chosen.kind == kindNone {
+	switch chosen.kind {
+	case kindNone:
 		return c.unset(s)
+	case kindTheirs:
+		return errStopped
 	}
 	if chosen.err != nil {
 		return c.unusable(chosen)
@@ -225,7 +232,11 @@ func (c *setupCall) unusable(o option) error {
 func (c *setupCall) chooseBackend(s *streams, list []option, best string) (option, error) {
 	if c.backend != "" {
 		kind := kindOf(c.backend)
-		return list[slices.IndexFunc(list, func(o option) bool { return o.kind == kind })], nil
+		i := slices.IndexFunc(list, func(o option) bool { return o.kind == kind })
+		if i < 0 {
+			return option{}, noWrapper(c.backend)
+		}
+		return list[i], nil
 	}
 	if c.yes {
 		i := slices.IndexFunc(list, func(o option) bool { return o.kind == best })
@@ -238,25 +249,50 @@ func (c *setupCall) chooseBackend(s *streams, list []option, best string) (optio
 	q := inquiry{text: "How are the runtime's commands confined?"}
 	// What is for other systems is no choice.
 	list = slices.DeleteFunc(list, func(o option) bool { return errors.Is(o.err, sandbox.ErrUnsupported) })
+	list = append(list, option{kind: kindNone})
+	preset := cmp.Or(c.configuredKind(), best)
+	if preset == kindTheirs {
+		list = append(list, option{kind: kindTheirs})
+	}
 	for _, o := range list {
-		if o.kind == best {
+		if o.kind == preset {
 			q.preset = len(q.choices)
 		}
-		q.choices = append(q.choices, [2]string{o.kind, o.describe(o.kind == best)})
+		about := o.describe(o.kind == best)
+		if o.kind == preset && preset != best {
+			about = "as it is: " + about
+		}
+		q.choices = append(q.choices, [2]string{o.kind, about})
 	}
-	q.choices = append(q.choices, [2]string{kindNone, "no confinement: the runtime runs its commands on this host"})
 	i, err := c.asker.choose(q)
 	if err != nil {
 		return option{}, err
 	}
-	if i == len(list) {
-		return option{kind: kindNone}, nil
-	}
 	return list[i], nil
+}
+
+// configuredKind is what the runtime has for a wrapper: a kind of ours, kindTheirs,
+// or "" where there is none.
+func (c *setupCall) configuredKind() string {
+	for _, kind := range wrappers.Kinds() {
+		if path := c.wrapperPath(kind); c.file.Sandbox == path && wrapped.Ours(path) {
+			return kind
+		}
+	}
+	if c.file.Sandbox != "" {
+		return kindTheirs
+	}
+	return ""
 }
 
 // describe is what was measured, in a few words.
 func (o option) describe(recommended bool) string {
+	switch o.kind {
+	case kindNone:
+		return "no confinement: the runtime runs its commands on this host"
+	case kindTheirs:
+		return "the script that is configured, which sbx did not write"
+	}
 	if o.err != nil {
 		why := "does not work here: " + sandbox.PassedFor(wrappers.Backend(o.kind), o.err).Why
 		if n, ok := neededBy(wrappers.Backend(o.kind)); ok && !n.here(os.Getenv("PATH")) {
@@ -293,33 +329,51 @@ func (c *setupCall) chooseNetwork() error {
 		}
 		return nil
 	}
-	var names []string
-	for _, p := range netrules.Presets() {
-		names = append(names, p.Name)
+	now, list, isList := strings.Cut(c.file.Network, ":")
+	q := inquiry{text: "What may they reach?", choices: [][2]string{
+		{recommendedNetwork, "no network; servers on localhost for themselves (recommended)"},
+		{"allow", "a list of hosts, and nothing else"},
+		{"on", "the host's network as it is"},
+	}}
+	if now == "auto" {
+		q.choices = append(q.choices, [2]string{now, "the host's network for commands that have an allowed tag"})
 	}
-	i, err := c.asker.choose(inquiry{
-		text: "What may they reach?",
-		choices: [][2]string{
-			{recommendedNetwork, "no network; servers on localhost for themselves (recommended)"},
-			{"allow", "a list of hosts, and nothing else"},
-			{"on", "the host's network as it is"},
-		},
-	})
-	switch {
-	case err != nil:
+	for i := range q.choices {
+		if choice := &q.choices[i]; choice[0] == now {
+			q.preset = i
+			choice[1] += ", as it is configured"
+		}
+	}
+	i, err := c.asker.choose(q)
+	if err != nil {
 		return err
-	case i == 0:
-		c.net = recommendedNetwork
-		return nil
-	case i == 2:
-		c.net = "on"
-		return nil
 	}
-	line, err := c.asker.line("Which? Hosts, or lists that have a name ("+strings.Join(names, ", ")+"), by comma", "git", func(text string) error {
-		return new(networkWord).Set("allow:" + text)
-	})
-	c.net = networkWord("allow:" + line)
-	return err
+	word := q.choices[i][0]
+	if word == "allow" {
+		if !isList {
+			list = "git"
+		}
+		if list, err = c.asker.line("Which? Hosts, or lists that have a name ("+strings.Join(presetNames(), ", ")+"), by comma", list, listOfHosts); err != nil {
+			return err
+		}
+		word += ":" + list
+	}
+	if word != c.file.Network { // what is configured stays as it is written
+		c.net = networkWord(word)
+	}
+	return nil
+}
+
+// listOfHosts checks an answer. A name that is nearly a preset is asked about: it
+// would be a host.
+func listOfHosts(text string) error {
+	if err := new(networkWord).Set("allow:" + text); err != nil {
+		return err
+	}
+	if hint := presetHint("allow:" + text); hint != "" {
+		return errors.New(hint)
+	}
+	return nil
 }
 
 func (c *setupCall) chooseImage(o option) error {

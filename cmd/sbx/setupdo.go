@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -27,8 +28,9 @@ var (
 
 // setupRecord is what setup has done, for --remove: a file beside the wrapper.
 type setupRecord struct {
-	Wrappers []string    `json:"wrappers,omitempty"` // paths
-	Keys     []keyRecord `json:"keys"`
+	Wrappers []string          `json:"wrappers,omitempty"` // paths
+	Replaced map[string]string `json:"replaced,omitempty"` // path: the script of somebody else's that was there
+	Keys     []keyRecord       `json:"keys"`
 }
 
 // keyRecord is one key: what it was, and what setup made of it.
@@ -105,26 +107,59 @@ func (c *setupCall) apply(ctx context.Context, s *streams, o option) error {
 		return err
 	}
 	record := c.noted(path, list)
-	if _, err := wrappers.Install(o.kind, c.home, self); err != nil {
-		return err
+	takeBack := remember(path, c.recordPath())
+	_, err = wrappers.Install(o.kind, c.home, self)
+	if err == nil {
+		err = c.prove(ctx, s, path)
 	}
-	if err := c.prove(ctx, s, path); err != nil {
-		if errors.Is(rerr, fs.ErrNotExist) {
-			_ = os.Remove(path)
-		} else if rerr == nil {
-			_ = os.WriteFile(path, have, 0o755)
-		}
-		return err
+	if err == nil {
+		err = writeRecord(c.recordPath(), record)
 	}
-	if err := writeRecord(c.recordPath(), record); err != nil {
-		return err
+	if err == nil {
+		err = config.Apply(c.config, list)
 	}
-	if err := config.Apply(c.config, list); err != nil {
+	if err != nil {
+		takeBack()
 		return err
 	}
 	fmt.Fprintf(s.out, "sandbox -> %s  (%s)\n", o.kind, path)
-	s.sayGaps(wrappers.Backend(o.kind))
+	s.hintGaps(o.capabilities.Gaps)
 	return nil
+}
+
+// remember keeps what is at some paths, and returns what makes it so again: the
+// files, and no directory that was not there.
+func remember(paths ...string) (takeBack func()) {
+	type kept struct {
+		text []byte
+		mode fs.FileMode
+	}
+	have, made := map[string]kept{}, []string(nil)
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil {
+			if text, err := os.ReadFile(path); err == nil {
+				have[path] = kept{text, info.Mode().Perm()}
+			}
+		}
+		dir := filepath.Dir(path)
+		for _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist); _, err = os.Lstat(dir) {
+			made = append(made, dir)
+			dir = filepath.Dir(dir)
+		}
+	}
+	return func() {
+		for _, path := range paths {
+			was, ok := have[path]
+			if !ok {
+				_ = os.Remove(path)
+			} else if text, err := os.ReadFile(path); err != nil || !bytes.Equal(text, was.text) {
+				_ = os.WriteFile(path, was.text, was.mode)
+			}
+		}
+		for _, dir := range made {
+			_ = os.Remove(dir) // unless somebody else has put something there
+		}
+	}
 }
 
 func (c *setupCall) agreed() error {
@@ -144,6 +179,12 @@ func (c *setupCall) noted(path string, list []config.Change) setupRecord {
 	r := c.readRecord()
 	if !slices.Contains(r.Wrappers, path) {
 		r.Wrappers = append(r.Wrappers, path)
+		if text, err := os.ReadFile(path); err == nil && !wrapped.Ours(path) {
+			if r.Replaced == nil {
+				r.Replaced = map[string]string{}
+			}
+			r.Replaced[path] = string(text)
+		}
 	}
 	for _, ch := range list {
 		have, ok := config.ReadText(c.config, ch.Key)
@@ -203,7 +244,8 @@ func (c *setupCall) prove(ctx context.Context, s *streams, wrapper string) error
 	}
 	defer os.RemoveAll(base)
 	ws, outside := filepath.Join(base, "workspace"), filepath.Join(base, "outside")
-	for _, dir := range [...]string{ws, outside} {
+	caches := filepath.Join(base, "caches") // of a workspace that is gone in a moment
+	for _, dir := range [...]string{ws, outside, caches} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
@@ -212,7 +254,7 @@ func (c *setupCall) prove(ctx context.Context, s *streams, wrapper string) error
 	defer cancel()
 	cmd := exec.CommandContext(ctx, wrapper, "sh", "-c", `echo written >inside && ! (echo escaped >"$0") 2>/dev/null`, filepath.Join(outside, "canary"))
 	cmd.Dir = ws
-	cmd.Env = append(os.Environ(), workspaceVar+"="+ws)
+	cmd.Env = append(os.Environ(), workspaceVar+"="+ws, "XDG_CACHE_HOME="+caches)
 	if c.image != "" {
 		cmd.Env = append(cmd.Env, "PEPE_SANDBOX_IMAGE="+c.image)
 	}
@@ -229,6 +271,11 @@ func (c *setupCall) prove(ctx context.Context, s *streams, wrapper string) error
 			why += ": " + text
 		}
 		return &hintedError{msg: "the wrapper does not work, and nothing was configured: " + why, hint: "sbx doctor --live says more"}
+	}
+	if cause := ctx.Err(); errors.Is(cause, context.Canceled) {
+		return &hintedError{msg: "it was interrupted, and nothing was configured"}
+	} else if cause != nil {
+		return fail("the command that proves it took more than " + proofTime.String())
 	}
 	if _, serr := os.Lstat(filepath.Join(outside, "canary")); serr == nil {
 		return fail("a command wrote outside of its workspace")
@@ -305,7 +352,11 @@ func (c *setupCall) undo(s *streams) error {
 	fmt.Fprintln(s.out, "This is changed:")
 	c.show(s, list)
 	for _, path := range written {
-		fmt.Fprintf(s.out, "  %s: the wrapper is removed\n", path)
+		what := "the wrapper is removed"
+		if _, ok := record.Replaced[path]; ok {
+			what = "the script that was there comes back"
+		}
+		fmt.Fprintf(s.out, "  %s: %s\n", path, what)
 	}
 	if err := c.agreed(); err != nil {
 		return err
@@ -314,7 +365,11 @@ func (c *setupCall) undo(s *streams) error {
 		return err
 	}
 	for _, path := range written {
-		if err := removeIfThere(path); err != nil {
+		err := removeIfThere(path)
+		if text, ok := record.Replaced[path]; ok && err == nil {
+			err = os.WriteFile(path, []byte(text), 0o755)
+		}
+		if err != nil {
 			return err
 		}
 	}

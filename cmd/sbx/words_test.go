@@ -8,18 +8,6 @@ import (
 	"github.com/sbx-run/sbx/shell"
 )
 
-func TestNearest(t *testing.T) {
-	names := []string{"check", "exec", "run", "wrapper", "deletes", "network", "json"}
-	for word, want := range map[string]string{
-		"chekc": "check", "chck": "check", "exce": "exec", "rn": "run", "delets": "deletes", "jsn": "json", "netwrok": "network",
-		"ls": "", "x": "", "": "", "something": "", "wrap": "", strings.Repeat("check", 40): "",
-	} {
-		if got := nearest(word, names); got != want {
-			t.Errorf("%q: %q, want %q", word, got, want)
-		}
-	}
-}
-
 func TestDuration(t *testing.T) {
 	for v, want := range map[string]time.Duration{"90": 90 * time.Second, "0.5": 500 * time.Millisecond, "5m": 5 * time.Minute, "1h30m": 90 * time.Minute, "0": 0} {
 		if got, err := duration(v); err != nil || got != want {

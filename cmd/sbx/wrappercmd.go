@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/wrappers"
 )
 
@@ -58,11 +59,7 @@ func wrapperCommand(s *streams, args []string) int {
 	case words[0] == "install", words[0] == "show", words[0] == "list":
 		err = usage("too many operands", "sbx wrapper --help has examples")
 	default:
-		hint := "sbx wrapper --help has examples"
-		if near := nearest(words[0], []string{"list", "show", "install"}); near != "" {
-			hint = "did you mean sbx wrapper " + near + "?"
-		}
-		err = usage("unknown action "+quote(words[0]), hint)
+		err = unknownAction("wrapper", words[0], []string{"list", "show", "install"}, "sbx wrapper --help has examples")
 	}
 	s.fail(err)
 	return exitUsage
@@ -87,10 +84,7 @@ func (c *wrapperCall) known(kind string) error {
 	if slices.Contains(c.kinds(), kind) {
 		return nil
 	}
-	hint := "the kinds are: " + strings.Join(c.kinds(), ", ")
-	if near := nearest(kind, c.kinds()); near != "" {
-		hint = "did you mean " + near + "?"
-	}
+	hint := meant(kind, c.kinds(), "", "the kinds are: "+strings.Join(c.kinds(), ", "))
 	what := "unknown kind of wrapper "
 	if slices.Contains(wrappers.Kinds(), kind) {
 		what = "no wrapper that needs no sbx is there for "
@@ -171,7 +165,11 @@ func (s *streams) sayGaps(backend string) {
 		s.say("hint", "each command will be refused: "+err.Error())
 		return
 	}
-	if list := gapList(c.Gaps); list != "" {
+	s.hintGaps(c.Gaps)
+}
+
+func (s *streams) hintGaps(gaps []sandbox.Gap) {
+	if list := gapList(gaps); list != "" {
 		s.say("hint", "not enforced here: "+list+" (sbx --version --json says why)")
 	}
 }

@@ -82,13 +82,16 @@ func (b *Backend) ladder(p sandbox.Profile) ([]tier, error) {
 		}
 	}
 	if !known {
-		return nil, fmt.Errorf("no tier %q here: %w", p.MinTier, sandbox.ErrUnavailable)
+		return nil, fmt.Errorf("no tier %q of the backend %s here: %w", p.MinTier, Name, sandbox.ErrUnavailable)
 	}
 	if len(steps) == 0 && p.Preview != nil {
 		return nil, fmt.Errorf("preview: it needs the tier %s, with user and mount namespaces: %w", tierFull, sandbox.ErrUnavailable)
 	}
+	if len(steps) == 0 && p.MinTier == "" {
+		return nil, fmt.Errorf("no tier %q of the backend %s here: %w", exact, Name, sandbox.ErrUnavailable)
+	}
 	if len(steps) == 0 {
-		return nil, fmt.Errorf("no tier %q here that is %q or stronger: %w", exact, p.MinTier, sandbox.ErrUnavailable)
+		return nil, fmt.Errorf("no tier %q of the backend %s here that is %q or stronger: %w", exact, Name, p.MinTier, sandbox.ErrUnavailable)
 	}
 	return steps, nil
 }
