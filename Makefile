@@ -48,13 +48,9 @@ build:
 demo: build
 	@scripts/demo.sh bin/sbx
 
-# One package at a time: some make a user, and a command confined meanwhile by
-# another cannot read the new /etc/passwd (SECURITY.md).
 test:
 	@scripts/test-deps.sh
-	$(GO) test -timeout 20m -p 1 ./...
-	$(GO) test -timeout 20m -p 1 -race $(RACE_PACKAGES)
-	$(GO) test -timeout 20m -race -run '$(RACE_DIRECT)' ./sandbox/direct
+	@GO="$(GO)" RACE_PACKAGES="$(RACE_PACKAGES)" RACE_DIRECT='$(RACE_DIRECT)' scripts/test.sh
 
 lint: bin/tools/staticcheck
 	@GO="$(GO)" scripts/lint.sh

@@ -236,6 +236,7 @@ var rooms = []room{
 		dir: "bench", rooms: []string{".", "permit", "shell", "redact", "sandbox/filter", "sandbox/layout", "bench/corpus"},
 		why: "it measures what users call",
 	},
+	{dir: "testuser", why: "it gives tests an account; no row names it, so nothing that ships imports it"},
 	{dir: "bench/corpus", why: "it reads files of commands"},
 	{dir: "bench/netclient", why: "it makes connections inside a sandbox and knows nothing of it"},
 	{dir: "bench/empty", why: "the floor of every figure: a Go program that does nothing"},

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,6 +21,7 @@ import (
 	"github.com/sbx-run/sbx/changes"
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/direct"
+	"github.com/sbx-run/sbx/testuser"
 )
 
 // The test binary is also the command that runs in the sandbox.
@@ -267,21 +267,13 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this is an ordinary user")
 	}
-	name := "sbxchg" + strconv.Itoa(os.Getpid())
-	if out, err := exec.Command("useradd", "--no-create-home", "--shell", "/bin/sh", name).CombinedOutput(); err != nil {
-		t.Fatalf("useradd: %v\n%s", err, out)
-	}
-	t.Cleanup(func() { _ = exec.Command("userdel", name).Run() })
-	u, err := user.Lookup(name)
-	check(t, err)
-	uid, _ := strconv.Atoi(u.Uid)
-	gid, _ := strconv.Atoi(u.Gid)
+	u := testuser.Take(t)
 	dir, err := os.MkdirTemp("/var/lib", "sbx-user-")
 	check(t, err)
 	t.Cleanup(func() { removeAll(dir) })
 	check(t, os.Chmod(dir, 0o755))
 	check(t, os.Mkdir(dir+"/rooms", 0o700))
-	check(t, os.Chown(dir+"/rooms", uid, gid))
+	check(t, os.Chown(dir+"/rooms", u.UID, u.GID))
 	check(t, os.Mkdir(dir+"/bin", 0o755))
 	exe := filepath.Join(dir, "bin/changes.test")
 	text, err := os.ReadFile(self(t))
@@ -293,11 +285,11 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 	cmd := exec.Command(exe, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), baseVar+"="+dir+"/rooms", "HOME="+dir, "USER="+name)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: []uint32{}}}
+	cmd.Env = append(os.Environ(), baseVar+"="+dir+"/rooms", "HOME="+dir, "USER="+u.Name)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: u.Credential()}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("as %s: %v\n%s", name, err, out)
+		t.Fatalf("as %s: %v\n%s", u.Name, err, out)
 	}
 	t.Logf("%s", out)
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/sbx-run/sbx/testuser"
 )
 
 // The scripts run the real binary. TestMain builds it, and the run as an
@@ -122,7 +124,7 @@ func TestScriptsAsUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the scripts ran as an ordinary user already")
 	}
-	name := testUser(t)
+	name := testuser.Take(t).Name
 	// Not t.TempDir: that lies in a directory of root's.
 	dir, err := os.MkdirTemp("/var/lib", "sbx-user-")
 	if err != nil {
@@ -160,24 +162,6 @@ func TestScriptsAsUser(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-}
-
-// testUser makes an ordinary user for the test.
-func testUser(t *testing.T) string {
-	t.Helper()
-	name := "sbxtest" + strconv.Itoa(os.Getpid()%100000)
-	if out, err := exec.Command("useradd", "--user-group", "--no-create-home", "--home-dir", "/home/"+name, "--shell", "/bin/sh", name).CombinedOutput(); err != nil {
-		if slices.Contains(strings.Split(os.Getenv(requireVar), ","), "user") {
-			t.Fatalf("useradd: %v\n%s", err, out)
-		}
-		t.Skipf("no ordinary user can be made: useradd: %v: %s", err, out)
-	}
-	t.Cleanup(func() {
-		if out, err := exec.Command("userdel", name).CombinedOutput(); err != nil {
-			t.Errorf("userdel: %v\n%s", err, out)
-		}
-	})
-	return name
 }
 
 // setupScript gives each script a home, a workspace, and a directory beside it.

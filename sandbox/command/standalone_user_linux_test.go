@@ -3,8 +3,9 @@ package command
 import (
 	"os"
 	"os/exec"
-	"strconv"
 	"testing"
+
+	"github.com/sbx-run/sbx/testuser"
 )
 
 // The scripts run for ordinary users, who have an account: firejail asks for one.
@@ -12,19 +13,8 @@ func TestStandaloneAsUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the tests ran as an ordinary user already")
 	}
-	name := "sbxcmd" + strconv.Itoa(os.Getpid()%100000)
-	home := "/home/" + name
-	if out, err := exec.Command("useradd", "--user-group", "--create-home", "--home-dir", home, "--shell", "/bin/sh", name).CombinedOutput(); err != nil {
-		if os.Getenv("SBX_REQUIRE") != "" {
-			t.Fatalf("useradd: %v\n%s", err, out)
-		}
-		t.Skipf("no ordinary user can be made: useradd: %v: %s", err, out)
-	}
-	t.Cleanup(func() {
-		if out, err := exec.Command("userdel", "--remove", name).CombinedOutput(); err != nil {
-			t.Errorf("userdel: %v\n%s", err, out)
-		}
-	})
+	user := testuser.Take(t)
+	name, home := user.Name, user.Home
 	dir, err := os.MkdirTemp("/var/lib", "sbx-user-")
 	check(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })

@@ -145,6 +145,7 @@ func newRoom(t *testing.T, engine string) *room {
 	for _, d := range []string{r.workspace, r.outside, r.home, dir + "/tmp", dir + "/cache", dir + "/run"} {
 		check(t, os.Mkdir(d, 0o755))
 	}
+	check(t, os.Chmod(dir+"/run", 0o700)) // podman takes no other
 	t.Setenv("XDG_RUNTIME_DIR", dir+"/run")
 	check(t, os.WriteFile(r.outside+"/file", []byte("canary\n"), 0o644))
 	r.profile = sandbox.Profile{

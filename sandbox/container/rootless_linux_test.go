@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/docker"
+	"github.com/sbx-run/sbx/testuser"
 )
 
 // rootlessVar says that this is the ordinary user of TestRootlessPodman.
@@ -26,21 +26,16 @@ func TestRootlessPodman(t *testing.T) {
 		t.Skip("only root can make a user")
 	}
 	need(t, docker.Podman)
-	name := "sbxpod" + strconv.Itoa(os.Getpid())
-	dir := "/var/lib/" + name
-	if out, err := exec.Command("useradd", "--create-home", "--home-dir", dir, name).CombinedOutput(); err != nil {
-		t.Fatalf("useradd: %v\n%s", err, out)
-	}
-	who, err := user.Lookup(name)
-	check(t, err)
-	uid, err := strconv.Atoi(who.Uid)
-	check(t, err)
+	user := testuser.Take(t)
+	name, dir, uid := user.Name, user.Home, user.UID
 	t.Cleanup(func() {
-		endAll(uid) // podman keeps a process that holds its user namespace
-		_ = exec.Command("userdel", name).Run()
-		_ = os.RemoveAll(dir)
+		// Podman keeps a process that holds its user namespace, locks, and directories
+		// in place of XDG_RUNTIME_DIR where that is gone, with the room of a test.
+		user.KillAll()
+		for _, name := range []string{"/dev/shm/libpod_rootless_lock_", "/tmp/podman-run-", "/tmp/containers-user-"} {
+			_ = os.RemoveAll(name + strconv.Itoa(uid))
+		}
 	})
-	check(t, os.Chmod(dir, 0o755))
 	check(t, os.WriteFile(dir+"/storage.conf", fmt.Appendf(nil, "[storage]\ndriver = \"overlay\"\ngraphroot = \"%s/graph\"\nrunroot = \"%s/runroot\"\n", dir, dir), 0o644))
 	// The machine's own /etc/hosts need not be readable.
 	check(t, os.WriteFile(dir+"/containers.conf", fmt.Appendf(nil, "[containers]\nbase_hosts_file = \"none\"\n[engine]\nruntime = \"runc\"\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\ntmp_dir = \"%s/libpod\"\n", dir), 0o644))
@@ -62,7 +57,7 @@ func TestRootlessPodman(t *testing.T) {
 		t.Helper()
 		c := exec.Command(program, args...)
 		c.Dir, c.Env = dir, env
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: user.Credential()}
 		out, err := c.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s %q: %v\n%s", program, args, err, out)
@@ -74,17 +69,6 @@ func TestRootlessPodman(t *testing.T) {
 		"^Test(Runs|Endings|Streams|DirectoryAsInput|TimeLimit|Cancel|EngineSeesNoValue|Terminal|WarmSession|RootlessLimits)$/^podman$")
 	if passed := strings.Count(out, "    --- PASS: "); passed != 10 {
 		t.Errorf("%d of 10 tests ran:\n%s", passed, out)
-	}
-}
-
-// endAll kills what a user left.
-func endAll(uid int) {
-	list, _ := filepath.Glob("/proc/[0-9]*")
-	for _, at := range list {
-		var st syscall.Stat_t
-		if pid, err := strconv.Atoi(filepath.Base(at)); err == nil && syscall.Stat(at, &st) == nil && int(st.Uid) == uid {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/testuser"
 )
 
 func TestEndings(t *testing.T) { eachTier(t, testEndings) }
@@ -386,10 +387,10 @@ func testIdentity(r *room) {
 		}
 		return
 	}
-	u := ordinaryUser(t)
-	uid, gid := ids(t, u)
+	u := testuser.Take(t)
+	uid, gid := uint32(u.UID), uint32(u.GID)
 	check(t, os.Chown(r.workspace, int(uid), int(gid)))
-	r.profile.Identity = &sandbox.Identity{UID: uid, GID: gid, Groups: []uint32{gid}, Name: u.Username}
+	r.profile.Identity = &sandbox.Identity{UID: uid, GID: gid, Groups: []uint32{gid}, Name: u.Name}
 	s := r.confined()
 	for _, supervised := range []bool{false, true} {
 		name := fmt.Sprintf("%s/by-%v", r.workspace, supervised)

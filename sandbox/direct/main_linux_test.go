@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"github.com/sbx-run/sbx/sandbox/direct"
 	"github.com/sbx-run/sbx/sandbox/none"
 	"github.com/sbx-run/sbx/sandbox/probes"
+	"github.com/sbx-run/sbx/testuser"
 )
 
 // The test binary is also the probe that acts inside a sandbox, and the
@@ -343,7 +343,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Skip("this is an ordinary user")
 	}
 	need(t, landlock)
-	name := ordinaryUser(t)
+	name := testuser.Take(t)
 	dir, err := os.MkdirTemp("/var/lib", "sbx-user-")
 	check(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
@@ -362,40 +362,13 @@ func TestAsOrdinaryUser(t *testing.T) {
 	}
 	cmd := exec.Command(exe, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), baseVar+"="+base, "HOME="+dir, "USER="+name.Username)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential(t, name)}
+	cmd.Env = append(os.Environ(), baseVar+"="+base, "HOME="+dir, "USER="+name.Name)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: name.Credential()}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("as %s: %v\n%s", name.Username, err, out)
+		t.Fatalf("as %s: %v\n%s", name.Name, err, out)
 	}
 	t.Logf("%s", out)
-}
-
-// ordinaryUser makes a user account for the test.
-func ordinaryUser(t *testing.T) *user.User {
-	t.Helper()
-	name := "sbxtest" + strconv.Itoa(os.Getpid())
-	if out, err := exec.Command("useradd", "--no-create-home", "--shell", "/bin/sh", name).CombinedOutput(); err != nil {
-		t.Fatalf("useradd: %v\n%s", err, out)
-	}
-	t.Cleanup(func() { _ = exec.Command("userdel", name).Run() })
-	u, err := user.Lookup(name)
-	check(t, err)
-	return u
-}
-
-func ids(t *testing.T, u *user.User) (uid, gid uint32) {
-	t.Helper()
-	a, err := strconv.Atoi(u.Uid)
-	check(t, err)
-	b, err := strconv.Atoi(u.Gid)
-	check(t, err)
-	return uint32(a), uint32(b)
-}
-
-func credential(t *testing.T, u *user.User) *syscall.Credential {
-	uid, gid := ids(t, u)
-	return &syscall.Credential{Uid: uid, Gid: gid, Groups: []uint32{}}
 }
 
 func (r *room) backendOpen() (sandbox.Session, error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/layout"
+	"github.com/sbx-run/sbx/testuser"
 )
 
 // asVar makes the test binary run one command under firejail: as an ordinary user.
@@ -70,19 +71,8 @@ func users(t *testing.T) []user {
 	if os.Geteuid() != 0 {
 		return []user{{name: "user", home: os.Getenv("HOME"), uid: os.Geteuid(), gid: os.Getegid()}}
 	}
-	name := "sbxfire" + strconv.Itoa(os.Getpid()%100000)
-	if out, err := exec.Command("useradd", "--user-group", "--create-home", "--shell", "/bin/sh", name).CombinedOutput(); err != nil {
-		t.Fatalf("useradd: %v: %s", err, out)
-	}
-	t.Cleanup(func() { _ = exec.Command("userdel", "--remove", name).Run() })
-	id := func(option string) int {
-		out, err := exec.Command("id", option, name).Output()
-		must(t, err)
-		n, err := strconv.Atoi(strings.TrimSpace(string(out)))
-		must(t, err)
-		return n
-	}
-	return []user{{"root", "/root", 0, 0}, {name, "/home/" + name, id("-u"), id("-g")}}
+	u := testuser.Take(t)
+	return []user{{"root", "/root", 0, 0}, {u.Name, u.Home, u.UID, u.GID}}
 }
 
 // run runs a command in a workspace as a user, and returns what it said on each

@@ -21,6 +21,7 @@ import (
 	"github.com/sbx-run/sbx/sandbox/firejail"
 	"github.com/sbx-run/sbx/sandbox/none"
 	"github.com/sbx-run/sbx/sandbox/probes"
+	"github.com/sbx-run/sbx/testuser"
 )
 
 // The test binary is the probe program too, and the run as an ordinary user.
@@ -336,19 +337,8 @@ func TestAsUser(t *testing.T) {
 }
 
 func testAsUser(t *testing.T, backend string) {
-	name := "sbxprobe" + strconv.Itoa(os.Getpid()%100000)
-	if out, err := exec.Command("useradd", "--user-group", "--create-home", "--shell", "/bin/sh", name).CombinedOutput(); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("SBX_REQUIRE"), ","), "user") {
-			t.Fatalf("useradd: %v\n%s", err, out)
-		}
-		t.Skipf("no ordinary user can be made: useradd: %v: %s", err, out)
-	}
-	t.Cleanup(func() {
-		// It complains that there is no mail to remove.
-		if out, err := exec.Command("userdel", "--remove", name).CombinedOutput(); err != nil && exec.Command("id", name).Run() == nil {
-			t.Errorf("userdel: %v\n%s", err, out)
-		}
-	})
+	user := testuser.Take(t)
+	name, home := user.Name, user.Home
 	// Not t.TempDir: that lies in a directory of root's.
 	dir, err := os.MkdirTemp("", "sbx-user-")
 	if err != nil {
@@ -376,7 +366,7 @@ func testAsUser(t *testing.T, backend string) {
 	cmd := exec.Command("setpriv", "--reuid", name, "--regid", name, "--init-groups", dir+"/probes.test")
 	cmd.Dir = "/"
 	cmd.Env = []string{
-		"HOME=/home/" + name, "PATH=/usr/local/bin:/usr/bin:/bin", "XDG_RUNTIME_DIR=" + sockets, "SBX_PROBES_DIR=/home/" + name, backendVar + "=" + backend, proxyVar + "=" + proxyProgram(t),
+		"HOME=" + home, "PATH=/usr/local/bin:/usr/bin:/bin", "XDG_RUNTIME_DIR=" + sockets, "SBX_PROBES_DIR=" + home, backendVar + "=" + backend, proxyVar + "=" + proxyProgram(t),
 	}
 	out, err := cmd.Output()
 	if err != nil {
@@ -391,7 +381,7 @@ func testAsUser(t *testing.T, backend string) {
 	}
 	t.Log(report.Summary())
 	hold(t, report)
-	left, err := filepath.Glob("/home/" + name + "/sbx-probe-*")
+	left, err := filepath.Glob(home + "/sbx-probe-*")
 	if err != nil {
 		t.Fatal(err)
 	}

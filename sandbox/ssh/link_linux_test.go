@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/ssh"
+	"github.com/sbx-run/sbx/testuser"
 )
 
 // namespace is a network of its own, held by a process.
@@ -89,21 +89,11 @@ func TestAsUser(t *testing.T) {
 		t.Skip("the tests run as an ordinary user already")
 	}
 	need(t)
-	name := "sbxssh" + strconv.Itoa(os.Getpid()%100000)
-	if out, err := exec.Command("useradd", "--user-group", "--create-home", "--shell", "/bin/sh", name).CombinedOutput(); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("SBX_REQUIRE"), ","), ssh.Name) {
-			t.Fatalf("useradd: %v\n%s", err, out)
-		}
-		t.Skipf("no ordinary user can be made: useradd: %v: %s", err, out)
-	}
-	t.Cleanup(func() {
-		if out, err := exec.Command("userdel", "--remove", name).CombinedOutput(); err != nil && exec.Command("id", name).Run() == nil {
-			t.Errorf("userdel: %v\n%s", err, out)
-		}
-	})
+	user := testuser.Take(t)
+	name, home := user.Name, user.Home
 	self, err := os.Executable()
 	check(t, err)
-	copied := "/home/" + name + "/ssh.test"
+	copied := home + "/ssh.test"
 	if out, err := exec.Command("install", "-o", name, "-m", "755", self, copied).CombinedOutput(); err != nil {
 		t.Fatalf("install: %v\n%s", err, out)
 	}
@@ -114,8 +104,8 @@ func TestAsUser(t *testing.T) {
 	cmd := exec.Command("setpriv", "--reuid", name, "--regid", name, "--init-groups", copied, "-test.v", "-test.timeout=8m")
 	cmd.Dir = "/"
 	cmd.Env = []string{
-		"HOME=/home/" + name, "USER=" + name, "PATH=/usr/local/bin:/usr/bin:/bin", "SBX_REQUIRE=" + os.Getenv("SBX_REQUIRE"), "XDG_RUNTIME_DIR=" + sockets,
-		baseVar + "=/home/" + name, programVar + "=" + os.Getenv(programVar), "SBX_TEST_ROWS=" + cmp.Or(os.Getenv("SBX_TEST_ROWS"), someRows),
+		"HOME=" + home, "USER=" + name, "PATH=/usr/local/bin:/usr/bin:/bin", "SBX_REQUIRE=" + os.Getenv("SBX_REQUIRE"), "XDG_RUNTIME_DIR=" + sockets,
+		baseVar + "=" + home, programVar + "=" + os.Getenv(programVar), "SBX_TEST_ROWS=" + cmp.Or(os.Getenv("SBX_TEST_ROWS"), someRows),
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: TestSync ") || !strings.Contains(string(out), "--- PASS: TestKilled ") {
