@@ -84,6 +84,41 @@ func container(w io.Writer, o options) error {
 	}, []bound{{of: coldRun, by: cliRun, atMost: 0.8}, {of: kept, by: entered, atMost: 0.5}, {of: kept, by: cliRun, atMost: 0.12}})
 }
 
+// A crowd of containers: as many at once as somebody asked for in the target.
+const (
+	boxWidth  = 32
+	boxBlock  = 32
+	boxBlocks = 3
+)
+
+// manyContainers compares many commands at once, each in a container of its own, as
+// processes. Beside the engine's command line stands whether one failed.
+func manyContainers(w io.Writer, o options) error {
+	c, ok, err := containers(w, o)
+	if err != nil || !ok {
+		return err
+	}
+	return o.boxes(w, "Docker", o.candidate(cliRun, c.docker(nil, "true")...), o.candidate(coldRun, c.sbx(nil, "true")...))
+}
+
+// boxes measures crowds of what the engine's command line and sbx do, in blocks.
+func (o options) boxes(w io.Writer, engine string, cli, sbx candidate) error {
+	crowds := make([]*crowdOf, 0, 2)
+	for _, c := range []candidate{cli, sbx} {
+		crowds = append(crowds, &crowdOf{name: c.name, gc: -1, width: boxWidth, size: boxBlock, one: func() error { _, err := c.run(); return err }})
+	}
+	blocks := max(boxBlocks, o.rounds/20)
+	title := fmt.Sprintf("%d containers of %s at once, %s: %d blocks of %d runs of true", boxWidth, engine, o.who(), blocks, boxBlock)
+	all, err := gather(w, title, blocks, crowds)
+	if err != nil {
+		return err
+	}
+	rates(w, all, sbx.name, cli.name, 1)
+	mine := crowds[1]
+	fmt.Fprintf(w, "  no failure in %d runs, %s: %s\n", mine.runs, mine.name, verdict(mine.failed.Load() == 0))
+	return nil
+}
+
 // containerOutput compares what passes through a command's standard output.
 func containerOutput(w io.Writer, o options) error {
 	c, ok, err := containers(w, o)

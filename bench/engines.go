@@ -13,14 +13,32 @@ import (
 	"time"
 )
 
+// versus compares a command by an engine's own command line with one by sbx.
+type versus func(w io.Writer, o options, engine string, cli, sbx candidate) error
+
 // containerOthers compares Podman, its service running, and containerd with their
 // own command lines, as container does Docker.
 func containerOthers(w io.Writer, o options) error {
+	return others(w, o, func(w io.Writer, o options, engine string, cli, sbx candidate) error {
+		title := "A command in a container of " + engine + " " + o.who()
+		return compare(w, title, max(5, o.rounds/5), []candidate{cli, sbx}, []bound{{of: sbx.name, by: cli.name, atMost: atMostOfCLI}})
+	})
+}
+
+// manyOthers compares many at once in their containers, as manyContainers does in
+// Docker's.
+func manyOthers(w io.Writer, o options) error {
+	return others(w, o, func(w io.Writer, o options, engine string, cli, sbx candidate) error {
+		return o.boxes(w, engine, cli, sbx)
+	})
+}
+
+func others(w io.Writer, o options, measure versus) error {
 	if o.guest {
 		return nil
 	}
-	for _, engine := range []func(io.Writer, options) error{podmanCold, containerdCold} {
-		if err := engine(w, o); err != nil {
+	for _, engine := range []func(io.Writer, options, versus) error{podmanCold, containerdCold} {
+		if err := engine(w, o, measure); err != nil {
 			return err
 		}
 	}
@@ -34,7 +52,7 @@ func (o options) cold(backend string) candidate {
 		"--workspace", o.workspace(), "--", "true")
 }
 
-func podmanCold(w io.Writer, o options) error {
+func podmanCold(w io.Writer, o options, measure versus) error {
 	dir := os.Getenv("SBX_TEST_PODMAN")
 	if dir == "" {
 		fmt.Fprintln(w, "\nPodman: not measured, SBX_TEST_PODMAN is not set (scripts/engines.sh starts an engine)")
@@ -71,11 +89,10 @@ func podmanCold(w io.Writer, o options) error {
 	cli := o.candidate("podman run --rm", podman, "run", "--rm", "--network", "none", "--memory", "512m", "--cpus", "1", "--pids-limit", "256",
 		"--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp",
 		"--volume", ws+":"+ws, "--workdir", ws, benchImage, "true")
-	sbx := o.cold("podman")
-	return compare(w, "A command in a container of Podman "+o.who(), max(5, o.rounds/5), []candidate{cli, sbx}, []bound{{of: sbx.name, by: cli.name, atMost: atMostOfCLI}})
+	return measure(w, o, "Podman", cli, o.cold("podman"))
 }
 
-func containerdCold(w io.Writer, o options) error {
+func containerdCold(w io.Writer, o options, measure versus) error {
 	socket := os.Getenv("SBX_TEST_CONTAINERD")
 	if socket == "" {
 		fmt.Fprintln(w, "\ncontainerd: not measured, SBX_TEST_CONTAINERD is not set (scripts/engines.sh starts an engine)")
@@ -94,6 +111,5 @@ func containerdCold(w io.Writer, o options) error {
 		return o.candidate("", ctr, "run", "--rm", "--read-only", "--memory-limit", fmt.Sprint(512<<20), "--cpus", "1", "--seccomp",
 			"--mount", "type=bind,src="+ws+",dst="+ws+",options=rbind:rw", "--cwd", ws, "docker.io/"+benchImage, name, "true").run()
 	}}
-	sbx := o.cold("containerd")
-	return compare(w, "A command in a container of containerd "+o.who(), max(5, o.rounds/5), []candidate{cli, sbx}, []bound{{of: sbx.name, by: cli.name, atMost: atMostOfCLI}})
+	return measure(w, o, "containerd", cli, o.cold("containerd"))
 }

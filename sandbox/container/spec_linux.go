@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -122,6 +123,25 @@ func (s Spec) Mounts() []Bind {
 		Bind{Path: pid1.SocketDir, From: s.Socket, ReadOnly: true},
 		Bind{Path: pid1.Program, From: s.Init, ReadOnly: true},
 	)
+}
+
+// HostsFile is the /etc/hosts of a container that gets none of its engine, beside
+// the socket. Empty: it has the host's, which was shared.
+func (s Spec) HostsFile() string {
+	if covers(s.Layout.Binds, "/etc/hosts") {
+		return ""
+	}
+	return filepath.Join(s.Socket, "hosts")
+}
+
+// WriteHosts makes that file: an image need have none, and programs want
+// localhost.
+func (s Spec) WriteHosts() (string, error) {
+	file := s.HostsFile()
+	if file == "" {
+		return "", nil
+	}
+	return file, os.WriteFile(file, []byte("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"), 0o444)
 }
 
 // Tmpfs are the options of the file systems in memory, by directory. The home

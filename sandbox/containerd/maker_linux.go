@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -48,7 +47,7 @@ func (e *engine) Create(ctx context.Context, s container.Spec) (string, []sandbo
 		return "", nil, err
 	}
 	id := newID()
-	hosts, err := writeHosts(s.Socket)
+	hosts, err := s.WriteHosts()
 	if err != nil {
 		return "", nil, err
 	}
@@ -107,13 +106,6 @@ func newID() string {
 	var random [12]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	return "sbx-" + hex.EncodeToString(random[:])
-}
-
-// writeHosts puts the container's /etc/hosts beside the socket: an image need
-// have none, and programs want localhost.
-func writeHosts(dir string) (string, error) {
-	file := filepath.Join(dir, "hosts")
-	return file, os.WriteFile(file, []byte("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"), 0o444)
 }
 
 // Start makes the task and starts it. It has no streams of containerd's: the

@@ -75,8 +75,23 @@ func (b *Backend) makeBody(s container.Spec, where nature) (body, error) {
 			return made, err
 		}
 	}
+	b.unplug(&made, s)
 	slices.SortFunc(h.Mounts, func(a, b mount.Mount) int { return cmp.Compare(a.Target, b.Target) })
 	return made, nil
+}
+
+// unplug takes the engine's network away from a container that is to have none. Its
+// namespace is as empty without, and that network is a third of what Docker does
+// to start a container. It brings the container's /etc/hosts, too.
+func (b *Backend) unplug(made *body, s container.Spec) {
+	h := &made.host
+	if b.engine != Docker || h.NetworkMode != "none" || len(h.ExtraHosts)+len(h.DNS)+len(h.DNSSearch) > 0 {
+		return
+	}
+	made.config.NetworkDisabled = true
+	if hosts := s.HostsFile(); hosts != "" {
+		h.Mounts = append(h.Mounts, mount.Mount{Type: mount.TypeBind, Source: hosts, Target: "/etc/hosts", ReadOnly: true})
+	}
 }
 
 // callersLimits stand in for the defaults of Podman's configuration, which one

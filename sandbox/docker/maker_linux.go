@@ -91,6 +91,11 @@ func (e *engine) Create(ctx context.Context, s container.Spec) (string, []sandbo
 	if err != nil {
 		return "", nil, err
 	}
+	if made.config.NetworkDisabled {
+		if _, err := s.WriteHosts(); err != nil {
+			return "", nil, err
+		}
+	}
 	options := client.ContainerCreateOptions{Config: &made.config, HostConfig: &made.host}
 	done, err := e.ContainerCreate(ctx, options)
 	if cerrdefs.IsNotFound(err) {

@@ -6,6 +6,7 @@ import (
 
 	api "github.com/moby/moby/api/types/container"
 
+	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/container"
 )
 
@@ -39,5 +40,34 @@ func TestEngineOptions(t *testing.T) {
 	h := api.HostConfig{NetworkMode: "none"}
 	if err := container.ApplyOptions("--network bridge", engineOptions(&api.Config{}, &h)); err == nil || h.NetworkMode != "none" {
 		t.Errorf("a network that is off was opened: %v", err)
+	}
+}
+
+// Without a network there is none of the engine's around the container, unless
+// somebody asked for what that one brings.
+func TestUnplugged(t *testing.T) {
+	for _, c := range []struct {
+		engine, options string
+		network         sandbox.Network
+		disabled        bool
+		hosts           int
+	}{
+		{Docker, "", sandbox.NetworkNone, true, 1},
+		{Docker, "--add-host db:10.0.0.2", sandbox.NetworkNone, false, 0},
+		{Docker, "--dns 10.0.0.1", sandbox.NetworkNone, false, 0},
+		{Docker, "", sandbox.NetworkHost, false, 0},
+		{Podman, "", sandbox.NetworkNone, false, 0},
+	} {
+		b := New(c.engine, Options{})
+		made, err := b.makeBody(container.Spec{Profile: sandbox.Profile{Network: c.network, Container: sandbox.Container{Options: c.options}}, Socket: "/s"}, machine)
+		hosts := 0
+		for _, m := range made.host.Mounts {
+			if m.Target == "/etc/hosts" && m.Source == "/s/hosts" && m.ReadOnly {
+				hosts++
+			}
+		}
+		if err != nil || made.config.NetworkDisabled != c.disabled || hosts != c.hosts {
+			t.Errorf("%+v: disabled %v, %d times /etc/hosts, %v", c, made.config.NetworkDisabled, hosts, err)
+		}
 	}
 }
