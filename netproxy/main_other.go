@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build !unix
 
 package netproxy
 
@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Main is the program sbx-proxy, which serves sandboxes of Linux only.
+// Main is the program sbx-proxy, which this system has no sandboxes for.
 func Main(_ []string, _, errs io.Writer) int {
-	fmt.Fprintln(errs, "sbx: error: sbx-proxy serves the network namespaces of Linux, which this system does not have")
+	fmt.Fprintln(errs, "sbx: error: sbx-proxy serves no sandbox of this system")
 	return 2
 }

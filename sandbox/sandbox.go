@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -53,7 +54,7 @@ type Session interface {
 // Control names one promise of confinement.
 type Control string
 
-// The controls. The first six are required by default.
+// The controls. The first six are required by default, see DefaultRequired.
 const (
 	WritesConfined    Control = "writes-confined"    // writes only below the workspace and named paths
 	CredentialsHidden Control = "credentials-hidden" // credential files unreadable
@@ -88,9 +89,18 @@ const (
 	DenialsExplained Control = "denials-explained" // what Profile.Explain asks for is recorded
 )
 
-// DefaultRequired lists the controls whose absence refuses a run.
-func DefaultRequired() []Control {
-	return []Control{WritesConfined, CredentialsHidden, NoNewPrivileges, NoCapabilities, SyscallFilter, TreeEnds}
+// DefaultRequired lists the controls whose absence refuses a run on this system:
+// all that it can give to anybody. What it cannot is a gap with a name all the
+// same, and refuses where it is required by name.
+func DefaultRequired() []Control { return DefaultRequiredOn(runtime.GOOS) }
+
+// DefaultRequiredOn is DefaultRequired on a system, by its name in Go (GOOS).
+func DefaultRequiredOn(system string) []Control {
+	list := []Control{WritesConfined, CredentialsHidden, NoNewPrivileges, NoCapabilities}
+	if system != "darwin" { // which documents no filter of system calls
+		list = append(list, SyscallFilter)
+	}
+	return append(list, TreeEnds)
 }
 
 // Network says what the command may reach.

@@ -8,7 +8,11 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 )
 
-const proxyURL = "http://" + sandbox.ProxyAddress
+// proxyURL and proxyAddress stand in the table for where the proxy is.
+const (
+	proxyURL     = "http://ADDRESS"
+	proxyAddress = "ADDRESS"
+)
 
 // ownLoopback is not to go through the proxy: servers of the command's own are
 // there, and nothing else.
@@ -35,18 +39,21 @@ var variables = [...]struct{ name, value, who string }{
 	{"PIP_PROXY", proxyURL, "wins over pip.conf"},
 	{"CARGO_HTTP_PROXY", proxyURL, "wins over config.toml"},
 	{"NODE_USE_ENV_PROXY", "1", "fetch of Node.js reads the variables only then"},
-	{"RSYNC_PROXY", sandbox.ProxyAddress, "rsync"},
+	{"RSYNC_PROXY", proxyAddress, "rsync"},
 }
 
 // Environment points the programs of a sandbox to its proxy. What the caller's
 // variables of the same names held, credentials perhaps, is gone.
-func Environment(env []string) []string {
+func Environment(env []string) []string { return EnvironmentAt(env, sandbox.ProxyAddress) }
+
+// EnvironmentAt is Environment for a proxy at another address.
+func EnvironmentAt(env []string, address string) []string {
 	e := environ(slices.Clone(env))
 	for _, v := range variables {
-		e.set(v.name, v.value)
+		e.set(v.name, strings.Replace(v.value, proxyAddress, address, 1))
 	}
-	e.git("http.proxy", proxyURL)
-	e.java()
+	e.git("http.proxy", "http://"+address)
+	e.java(address)
 	return e
 }
 
@@ -81,8 +88,8 @@ func (e *environ) git(key, value string) {
 
 // java adds properties for every virtual machine; it prints a line about that
 // on standard error, which is less bad than a build that finds no network.
-func (e *environ) java() {
-	host, port, _ := strings.Cut(sandbox.ProxyAddress, ":")
+func (e *environ) java(address string) {
+	host, port, _ := strings.Cut(address, ":")
 	options := "-Dhttp.proxyHost=" + host + " -Dhttp.proxyPort=" + port +
 		" -Dhttps.proxyHost=" + host + " -Dhttps.proxyPort=" + port + " -Dhttp.nonProxyHosts=localhost|127.*|[::1]"
 	e.set("JAVA_TOOL_OPTIONS", strings.TrimSpace(e.get("JAVA_TOOL_OPTIONS")+" "+options))

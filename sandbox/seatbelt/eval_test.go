@@ -121,6 +121,8 @@ type act struct {
 	name   string // of services and the like
 	// facts are words that hold: (target same-sandbox), (extension "…").
 	facts []string
+	// unknown is a word that the system does not know.
+	unknown string
 }
 
 // decide is "allow" or "deny".
@@ -129,6 +131,9 @@ func decide(t testing.TB, profile []node, a act) string {
 	verdict := ""
 	for _, rule := range profile {
 		if len(rule.list) < 2 || rule.list[0].word == "version" {
+			continue
+		}
+		if rule = conditional(t, rule, a); rule.list == nil {
 			continue
 		}
 		if rule.list[0].word != "allow" && rule.list[0].word != "deny" {
@@ -148,6 +153,22 @@ func decide(t testing.TB, profile []node, a act) string {
 		}
 	}
 	return verdict
+}
+
+// conditional takes (if (defined? 'WORD) RULE) apart. Without such a rule it is the rule.
+func conditional(t testing.TB, n node, a act) node {
+	t.Helper()
+	if n.list[0].word != "if" {
+		return n
+	}
+	test := n.list[1].list
+	if len(n.list) > 3 || len(test) != 2 || test[0].word != "defined?" || !strings.HasPrefix(test[1].word, "'") {
+		t.Fatalf("no condition: %v", n)
+	}
+	if "'"+a.unknown == test[1].word || len(n.list) < 3 {
+		return node{}
+	}
+	return n.list[2]
 }
 
 func covers(pattern, op string) bool {
@@ -181,7 +202,7 @@ func matches(t testing.TB, f node, a act) bool {
 		return a.name != "" && strings.HasPrefix(a.name, args[0].word)
 	case "remote", "local":
 		return socket(t, args, a)
-	case "target", "extension", "socket-domain":
+	case "target", "extension", "socket-domain", "ioctl-command":
 		return slices.Contains(a.facts, f.list[0].word+" "+args[0].word)
 	}
 	t.Fatalf("unknown filter %v", f)
@@ -220,6 +241,8 @@ func TestEvaluator(t *testing.T) {
 		{`(deny default)(allow network-outbound (remote ip "localhost:80"))`, act{op: "network-outbound", remote: "localhost:80"}, "allow"},
 		{`(deny default)(allow network-outbound (remote ip "localhost:80"))`, act{op: "network-outbound", remote: "localhost:81"}, "deny"},
 		{`(deny default)(allow network-outbound (remote ip "*:*"))`, act{op: "network-outbound", path: "/run/s"}, "deny"},
+		{`(allow default)(if (defined? 'W) (deny x))`, act{op: "x"}, "deny"},
+		{`(allow default)(if (defined? 'W) (deny x))`, act{op: "x", unknown: "W"}, "allow"},
 		{"; (allow default)\n(deny default)", act{op: "x"}, "deny"},
 		{`(allow file-read* (literal "/a\"b\\c\n\x01"))(deny default)`, act{op: "file-read-data", path: "/a\"b\\c\n\x01"}, "allow"},
 	} {

@@ -17,19 +17,18 @@ type missing struct {
 	fix     string
 }
 
-func table(proxied bool) []missing {
-	on := func(p sandbox.Profile) bool { return p.Network != sandbox.NetworkNone }
+func table() []missing {
+	on := func(p sandbox.Profile) bool { return p.Network == sandbox.NetworkHost }
 	return []missing{
-		{control: sandbox.SyscallFilter, why: "macOS has no filter of system calls that a program can set for another one; the rules are about operations of the kernel"},
+		{control: sandbox.SyscallFilter, why: "macOS documents no filter of system calls; the rules are about operations of the kernel, and what no rule allows of those is refused", fix: "the backend ssh, to a machine with Linux"},
 		{control: sandbox.NoCapabilities, when: isRoot, why: "root keeps its rights where the rules allow an operation", fix: "start sbx as an ordinary user"},
 		{control: sandbox.DaemonsEnd, why: "a process that leaves its group goes on, confined as it is: macOS gives it to nobody who could end it"},
 		{control: sandbox.EndsWithCaller, why: "macOS ends no process with the one that started it"},
-		{control: sandbox.Loopback, when: func(p sandbox.Profile) bool { return !on(p) }, why: "with the network off the command cannot open sockets for its own servers either: their addresses are the machine's"},
+		{control: sandbox.Loopback, when: func(p sandbox.Profile) bool { return !on(p) }, why: "the command cannot open sockets for its own servers: their addresses are the machine's"},
 		{control: sandbox.HostNetwork, when: on, why: "with the network on the command reaches this machine's own services, and metadata addresses"},
 		{control: sandbox.ProcessesHidden, why: "the list of processes is a fact about the machine that many programs read"},
 		{control: sandbox.SharedMemory, why: "the names of semaphores are the machine's"},
-		{control: sandbox.RulesHeld, when: func(sandbox.Profile) bool { return !proxied }, why: "sbx-proxy runs on Linux only"},
-		{control: sandbox.AllCarried, why: "sbx-proxy runs on Linux only"},
+		{control: sandbox.AllCarried, why: "programs that ignore proxies reach nothing: macOS lets nobody lead their connections elsewhere"},
 		{control: sandbox.DenialsExplained, why: "macOS tells what was refused to its own log alone (log stream --predicate 'sender == \"Sandbox\"')"},
 		{control: sandbox.LimitsExact, why: "limits are kept from outside"},
 	}
@@ -43,8 +42,8 @@ func isRoot(p sandbox.Profile) bool {
 }
 
 // why says why a control is missing under a profile; "" when it is not.
-func why(c sandbox.Control, p sandbox.Profile, proxied bool) (why, fix string) {
-	for _, m := range table(proxied) {
+func why(c sandbox.Control, p sandbox.Profile) (why, fix string) {
+	for _, m := range table() {
 		if m.control == c && (m.when == nil || m.when(p)) {
 			return m.why, m.fix
 		}
@@ -55,10 +54,10 @@ func why(c sandbox.Control, p sandbox.Profile, proxied bool) (why, fix string) {
 	return "", ""
 }
 
-func gaps(p sandbox.Profile, proxied bool) []sandbox.Gap {
+func gaps(p sandbox.Profile) []sandbox.Gap {
 	var list []sandbox.Gap
 	for _, c := range sandbox.Controls() {
-		if text, fix := why(c, p, proxied); text != "" && p.Limits.Speaks(c) {
+		if text, fix := why(c, p); text != "" && p.Limits.Speaks(c) && speaks(c, p) {
 			list = append(list, sandbox.Gap{Control: c, Why: text, Fix: fix})
 		}
 	}
@@ -66,10 +65,10 @@ func gaps(p sandbox.Profile, proxied bool) []sandbox.Gap {
 }
 
 // held lists what is promised under a profile.
-func held(p sandbox.Profile, proxied bool) []sandbox.Control {
+func held(p sandbox.Profile) []sandbox.Control {
 	list := []sandbox.Control{}
 	for _, c := range sandbox.Controls() {
-		if text, _ := why(c, p, proxied); text == "" && p.Limits.Speaks(c) && speaks(c, p) {
+		if text, _ := why(c, p); text == "" && p.Limits.Speaks(c) && speaks(c, p) {
 			list = append(list, c)
 		}
 	}
@@ -77,7 +76,13 @@ func held(p sandbox.Profile, proxied bool) []sandbox.Control {
 }
 
 // speaks leaves out what means nothing under a profile: a network that is on is
-// not off.
+// not off, and has no rules.
 func speaks(c sandbox.Control, p sandbox.Profile) bool {
-	return c != sandbox.NetworkOff || p.Network == sandbox.NetworkNone
+	switch c {
+	case sandbox.NetworkOff:
+		return p.Network == sandbox.NetworkNone
+	case sandbox.RulesHeld, sandbox.AllCarried:
+		return p.Network == sandbox.NetworkRules
+	}
+	return true
 }

@@ -1,7 +1,6 @@
 package seatbelt
 
 import (
-	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -18,11 +17,11 @@ type real func(string) string
 const version = "(version 1)\n"
 
 // text is the profile in the language of sandbox-exec. It follows from its
-// arguments alone.
-func text(p sandbox.Profile, resolve real, proxied bool) string {
+// arguments alone. port is where the proxy of NetworkRules listens.
+func text(p sandbox.Profile, resolve real, port string) string {
 	var b strings.Builder
 	b.WriteString(version)
-	for _, r := range rules(p, resolve, proxied) {
+	for _, r := range rules(p, resolve, port) {
 		if r.why != "" {
 			b.WriteString("; " + r.why + "\n")
 		}
@@ -33,20 +32,20 @@ func text(p sandbox.Profile, resolve real, proxied bool) string {
 
 // rules lists the rules. The last one that matches counts: first what every
 // command may, then what this one may, then what none may.
-func rules(p sandbox.Profile, resolve real, proxied bool) []rule {
+func rules(p sandbox.Profile, resolve real, port string) []rule {
 	list := slices.Clone(base())
-	list = append(list, network(p, resolve, proxied)...)
+	list = append(list, network(p, resolve, port)...)
 	list = append(list, writes(p, resolve)...)
 	list = append(list, secrets(p, resolve)...)
 	return append(list, protected(p, resolve)...)
 }
 
 func allow(why string, operations []string, filters ...filter) rule {
-	return rule{"allow", operations, filters, why}
+	return rule{verdict: "allow", operations: operations, filters: filters, why: why}
 }
 
 func deny(why string, operations []string, filters ...filter) rule {
-	return rule{"deny", operations, filters, why}
+	return rule{verdict: "deny", operations: operations, filters: filters, why: why}
 }
 
 func ops(names ...string) []string { return names }
@@ -75,14 +74,12 @@ func base() []rule {
 		allow("new terminals, and of all terminals those alone", ops("pseudo-tty")),
 		allow("", ops("file-read*", "file-write*", "file-ioctl"), literal("/dev/ptmx"), all{own, named("extension", "com.apple.sandbox.pty")}),
 		allow("is this a terminal? (isatty)", ops("file-ioctl"), own),
+		known("TIOCSTI", deny("nothing is typed into the terminal for the program that reads it next; macOS 12 has no word for that", ops("file-ioctl"), word("(ioctl-command TIOCSTI)"))),
 	}
 }
 
-// proxyPort is that of sandbox.ProxyAddress.
-func proxyPort() uint16 { return netip.MustParseAddrPort(sandbox.ProxyAddress).Port() }
-
 // network is off unless something is allowed.
-func network(p sandbox.Profile, resolve real, proxied bool) []rule {
+func network(p sandbox.Profile, resolve real, port string) []rule {
 	var list []rule
 	if p.UnixAllow {
 		var binds, connects []filter
@@ -98,8 +95,8 @@ func network(p sandbox.Profile, resolve real, proxied bool) []rule {
 	switch {
 	case p.Network == sandbox.NetworkNone:
 		return list
-	case p.Network == sandbox.NetworkRules && proxied:
-		return append(list, allow("the proxy, and nothing beside it", ops("network-outbound"), local(proxyPort())))
+	case p.Network == sandbox.NetworkRules:
+		return append(list, allow("the proxy, and nothing beside it", ops("network-outbound"), local(port)))
 	}
 	var lookups []filter
 	for _, s := range netServices {

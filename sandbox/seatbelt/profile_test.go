@@ -32,36 +32,32 @@ func usual() sandbox.Profile {
 }
 
 // profiles are those of the golden files.
-func profiles() map[string]struct {
-	profile sandbox.Profile
-	proxied bool
-} {
-	type entry = struct {
-		profile sandbox.Profile
-		proxied bool
-	}
-	with := func(proxied bool, change func(*sandbox.Profile)) entry {
+func profiles() map[string]sandbox.Profile {
+	with := func(change func(*sandbox.Profile)) sandbox.Profile {
 		p := usual()
 		change(&p)
-		return entry{p, proxied}
+		return p
 	}
-	return map[string]entry{
-		"off":   with(false, func(*sandbox.Profile) {}),
-		"on":    with(false, func(p *sandbox.Profile) { p.Network = sandbox.NetworkHost }),
-		"proxy": with(true, func(p *sandbox.Profile) { p.Network = sandbox.NetworkRules; p.Egress = &sandbox.Egress{} }),
-		"paths": with(false, func(p *sandbox.Profile) {
+	return map[string]sandbox.Profile{
+		"off":   with(func(*sandbox.Profile) {}),
+		"on":    with(func(p *sandbox.Profile) { p.Network = sandbox.NetworkHost }),
+		"proxy": with(func(p *sandbox.Profile) { p.Network = sandbox.NetworkRules; p.Egress = &sandbox.Egress{} }),
+		"paths": with(func(p *sandbox.Profile) {
 			p.Workspace = "/tmp/a)(allow default) \"b\\c\nd'"
 			p.Write, p.Read, p.Hide = []string{"/var/folders/x/T/w"}, []string{"/Users/ann/.npmrc"}, []string{"/Users/ann/keys*"}
 			p.Protect = []string{p.Workspace + "/.git/hooks", p.Workspace + "/.git/config"}
 			p.UnixAllow = true
 		}),
-		"read-only": with(false, func(p *sandbox.Profile) { p.ReadOnly = true }),
+		"read-only": with(func(p *sandbox.Profile) { p.ReadOnly = true }),
 	}
 }
 
+// port is that of the proxy, where a profile has one.
+const port = "61280"
+
 func TestGolden(t *testing.T) {
-	for name, c := range profiles() {
-		got := text(c.profile, mac, c.proxied)
+	for name, p := range profiles() {
+		got := text(p, mac, port)
 		file := filepath.Join("testdata", name+".sb")
 		if *update {
 			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
@@ -93,7 +89,7 @@ func TestWrites(t *testing.T) {
 		for _, name := range odd {
 			p := usual()
 			p.Workspace = base + "/" + name
-			profile := parse(t, text(p, mac, false))
+			profile := parse(t, text(p, mac, port))
 			inside := mac(p.Workspace)
 			for _, op := range writing {
 				for path, want := range map[string]string{
@@ -125,7 +121,7 @@ func TestSecrets(t *testing.T) {
 	p := usual()
 	p.Hide = []string{"/Users/ann/src/app/keys[1]", "/tmp/keys"}
 	p.Read = []string{"/Users/ann/.npmrc"}
-	profile := parse(t, text(p, mac, false))
+	profile := parse(t, text(p, mac, port))
 	for _, place := range slices.Concat(credentials.Home(), macHome[:]) {
 		at := "/Users/ann/" + strings.ReplaceAll(place.Path, "*", "-x")
 		if place.Path == ".npmrc" {
@@ -157,7 +153,7 @@ func TestSecrets(t *testing.T) {
 	for _, home := range []string{`/Users/a"b`, "/Users/a.b", "/Users/a(b", "/Users/a\nb", "/tmp/home"} {
 		p := usual()
 		p.Home, p.Identity = "/Users/ann", &sandbox.Identity{UID: 502, Home: home}
-		profile := parse(t, text(p, mac, false))
+		profile := parse(t, text(p, mac, port))
 		for _, path := range []string{mac(home) + "/.ssh/id", "/Users/ann/.ssh/id", mac(home) + "/.terraform.d/credentials.json"} {
 			if got := decide(t, profile, act{op: "file-read-data", path: path}); got != "deny" {
 				t.Errorf("home %q: %q: %s", home, path, got)
@@ -171,7 +167,7 @@ func TestProtected(t *testing.T) {
 		p := usual()
 		p.Workspace = "/tmp/" + name
 		p.Protect = []string{p.Workspace + "/.git/hooks", p.Workspace + "/.git/config", p.Workspace + "/sub/deep/.claude", p.Workspace + "/link"}
-		profile := parse(t, text(p, mac, false))
+		profile := parse(t, text(p, mac, port))
 		ws := mac(p.Workspace)
 		for path, want := range map[string]string{
 			"/.git/hooks": "deny", "/.git/hooks/pre-commit": "deny", "/.git/config": "deny", "/sub/deep/.claude/settings.json": "deny", "/link": "deny",
@@ -194,7 +190,7 @@ func TestProtected(t *testing.T) {
 	}
 	p := usual()
 	p.ReadOnly = true
-	profile := parse(t, text(p, mac, false))
+	profile := parse(t, text(p, mac, port))
 	if got := decide(t, profile, act{op: "file-write-data", path: p.Workspace + "/f"}); got != "deny" {
 		t.Error("a read-only workspace can be changed")
 	}
@@ -210,12 +206,11 @@ func TestNetwork(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		change  func(*sandbox.Profile)
-		proxied bool
 		allowed []act
 		denied  []act
 	}{
 		{
-			"off", func(*sandbox.Profile) {}, false, nil,
+			"off", func(*sandbox.Profile) {}, nil,
 			[]act{
 				out("localhost:80"), out("example.com:443"), out("localhost:61280"), socketAt("network-outbound", "/private/var/run/mDNSResponder"),
 				socketAt("network-outbound", "/private/var/run/docker.sock"), socketAt("network-bind", ws+"/s"), socketAt("network-outbound", ws+"/s"),
@@ -225,24 +220,24 @@ func TestNetwork(t *testing.T) {
 			},
 		},
 		{
-			"on", func(p *sandbox.Profile) { p.Network = sandbox.NetworkHost }, false,
+			"on", func(p *sandbox.Profile) { p.Network = sandbox.NetworkHost },
 			[]act{out("localhost:80"), out("example.com:443"), socketAt("network-outbound", "/private/var/run/mDNSResponder"), {op: "network-bind", remote: "localhost:8080"}, {op: "system-socket"}},
 			[]act{socketAt("network-outbound", "/private/var/run/docker.sock"), socketAt("network-outbound", "/private/tmp/com.apple.launchd.x/Listeners"), socketAt("network-outbound", ws+"/s")},
 		},
 		{
-			"proxy", func(p *sandbox.Profile) { p.Network = sandbox.NetworkRules }, true,
+			"proxy", func(p *sandbox.Profile) { p.Network = sandbox.NetworkRules },
 			[]act{out("localhost:61280")},
 			[]act{out("localhost:61281"), out("localhost:80"), out("example.com:61280"), socketAt("network-outbound", "/private/var/run/mDNSResponder"), {op: "network-bind", remote: "localhost:61280"}},
 		},
 		{
-			"unix", func(p *sandbox.Profile) { p.UnixAllow = true }, false,
+			"unix", func(p *sandbox.Profile) { p.UnixAllow = true },
 			[]act{socketAt("network-bind", ws+"/s"), socketAt("network-outbound", ws+"/s"), {op: "system-socket", facts: []string{"socket-domain AF_UNIX"}}},
 			[]act{socketAt("network-outbound", "/private/var/run/docker.sock"), out("localhost:80"), {op: "system-socket", facts: []string{"socket-domain AF_SYSTEM"}}},
 		},
 	} {
 		p := usual()
 		c.change(&p)
-		profile := parse(t, text(p, mac, c.proxied))
+		profile := parse(t, text(p, mac, port))
 		for _, a := range c.allowed {
 			if got := decide(t, profile, a); got != "allow" {
 				t.Errorf("%s: %+v: %s", c.name, a, got)
@@ -259,8 +254,9 @@ func TestNetwork(t *testing.T) {
 // What programs need, and what would let a command act outside by somebody else.
 func TestPrograms(t *testing.T) {
 	own, pty := []string{"target same-sandbox"}, []string{"extension com.apple.sandbox.pty"}
+	typing := []string{"ioctl-command TIOCSTI"}
 	service := func(name string) act { return act{op: "mach-lookup", name: name} }
-	profile := parse(t, text(usual(), mac, false))
+	profile := parse(t, text(usual(), mac, port))
 	for _, a := range []act{
 		{op: "process-exec", path: "/usr/bin/git"},
 		{op: "process-exec", path: "/Users/ann/src/app/a.out"},
@@ -276,6 +272,7 @@ func TestPrograms(t *testing.T) {
 		{op: "file-write-data", path: "/dev/ttys004", facts: pty},
 		{op: "file-ioctl", path: "/dev/ttys004"},
 		{op: "ipc-posix-sem"},
+		{op: "file-ioctl", path: "/dev/tty", facts: []string{"ioctl-command TIOCGWINSZ"}},
 		service("com.apple.system.opendirectoryd.libinfo"), service("com.apple.bsd.dirhelper"),
 	} {
 		if got := decide(t, profile, a); got != "allow" {
@@ -286,6 +283,9 @@ func TestPrograms(t *testing.T) {
 		{op: "signal"},
 		{op: "process-info-pidinfo"},
 		{op: "file-write-data", path: "/dev/ttys004"},
+		{op: "file-ioctl", path: "/dev/tty", facts: typing},
+		{op: "file-ioctl", path: "/dev/ttys004", facts: typing},
+		{op: "file-ioctl", path: "/dev/ttys004", facts: append(typing, pty...)},
 		{op: "sysctl-write", name: "kern.x"},
 		{op: "lsopen"},
 		{op: "forbidden-exec-sugid", path: "/usr/bin/sudo"},
@@ -308,15 +308,16 @@ func TestPrograms(t *testing.T) {
 	}
 	on := usual()
 	on.Network = sandbox.NetworkHost
-	if got := decide(t, parse(t, text(on, mac, false)), service("com.apple.trustd.agent")); got != "allow" {
+	if got := decide(t, parse(t, text(on, mac, port)), service("com.apple.trustd.agent")); got != "allow" {
 		t.Error("certificates cannot be checked with the network on")
 	}
 }
 
 // A profile that lacks a layer is found out: the tests can fail.
 func TestProfileWithoutALayer(t *testing.T) {
-	whole := text(usual(), mac, false)
+	whole := text(usual(), mac, port)
 	for without, a := range map[string]act{
+		"(deny file-ioctl\n  (ioctl-command TIOCSTI))": {op: "file-ioctl", path: "/dev/tty", facts: []string{"ioctl-command TIOCSTI"}},
 		"(deny default)":              {op: "lsopen"},
 		`(subpath "/Users/ann/.ssh")`: {op: "file-read-data", path: "/Users/ann/.ssh/id"},
 		"(deny file-write-setugid)":   {op: "file-write-setugid", path: "/Users/ann/src/app/x"},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -18,6 +17,14 @@ type rule struct {
 	operations []string // "file-read*"
 	filters    []filter // any of them; none: the operation as such
 	why        string
+	known      string // a word without which the system has no such rule; empty: all have it
+}
+
+// known is a rule for systems that know a word. To others it would be an error,
+// and nothing would run.
+func known(word string, r rule) rule {
+	r.known = word
+	return r
 }
 
 // filter is what a rule is about.
@@ -51,8 +58,8 @@ func named(kind, value string) filter { return word("(" + kind + " " + quoted(va
 
 // local is a connection to a port of this machine. The language knows no other
 // names of machines than localhost and *.
-func local(port uint16) filter {
-	return word("(remote ip " + quoted("localhost:"+strconv.Itoa(int(port))) + ")")
+func local(port string) filter {
+	return word("(remote ip " + quoted("localhost:"+port) + ")")
 }
 
 // unixSocket is a socket with a path below a directory, at an end of a connection:
@@ -67,7 +74,11 @@ func (r rule) String() string {
 	for _, f := range r.filters {
 		text += "\n  " + f.sbpl()
 	}
-	return text + ")"
+	text += ")"
+	if r.known != "" {
+		return "(if (defined? '" + r.known + ")\n" + text + ")"
+	}
+	return text
 }
 
 // quoted is a string of Scheme. Only the quote and the backslash end or change it;

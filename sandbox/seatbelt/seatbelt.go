@@ -31,10 +31,6 @@ type Options struct {
 	// Program is the absolute path of sandbox-exec. With it the backend can be
 	// tried on other systems.
 	Program string
-	// Proxied says that a proxy listens at sandbox.ProxyAddress which holds the
-	// rules of sandbox.NetworkRules. A command reaches it and nothing else. Every
-	// other program of this machine reaches it too.
-	Proxied bool
 }
 
 // Backend is safe for concurrent use.
@@ -70,7 +66,7 @@ func (b *Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
 	if err := tryOut(ctx, at); err != nil {
 		return sandbox.Capabilities{}, fmt.Errorf("seatbelt: %w: %w", err, sandbox.ErrUnavailable)
 	}
-	return sandbox.Capabilities{Backend: Name, Enforced: held(sandbox.Profile{}, b.options.Proxied), Gaps: gaps(sandbox.Profile{}, b.options.Proxied)}, nil
+	return sandbox.Capabilities{Backend: Name, Enforced: held(sandbox.Profile{}), Gaps: gaps(sandbox.Profile{})}, nil
 }
 
 func tryOut(ctx context.Context, program string) error {
@@ -83,7 +79,7 @@ func tryOut(ctx context.Context, program string) error {
 	if err := os.Mkdir(workspace, 0o700); err != nil {
 		return err
 	}
-	c := exec.CommandContext(ctx, program, "-p", text(sandbox.Profile{Workspace: workspace}, realPath, false), "--",
+	c := exec.CommandContext(ctx, program, "-p", text(sandbox.Profile{Workspace: workspace}, realPath, ""), "--",
 		"/bin/sh", "-c", `: >in; : >../out`)
 	c.Dir, c.Env = workspace, []string{"PATH=/usr/bin:/bin"}
 	said, _ := c.CombinedOutput() // the second one fails
@@ -120,11 +116,11 @@ func (b *Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, e
 	if p.Tier+p.MinTier != "" {
 		return nil, fmt.Errorf("tier %q: the backend seatbelt has no tiers: %w", p.MinTier+p.Tier, sandbox.ErrUnavailable)
 	}
-	judged, err := p.Judge(Name, gaps(p, b.options.Proxied))
+	judged, err := p.Judge(Name, gaps(p))
 	if err != nil {
 		return nil, err
 	}
-	return &session{at, p, judged, held(p, b.options.Proxied), b.options.Proxied}, nil
+	return &session{at, p, judged, held(p)}, nil
 }
 
 type session struct {
@@ -132,21 +128,27 @@ type session struct {
 	profile sandbox.Profile
 	gaps    []sandbox.Gap
 	held    []sandbox.Control
-	proxied bool
 }
 
 func (s *session) Close() error { return nil }
 
-func (s *session) env(c sandbox.Command) []string {
-	if s.profile.Network == sandbox.NetworkRules && s.proxied {
-		return egress.Environment(c.Env)
+// anyPort stands in a plan for the port of the proxy: each run has its own.
+const (
+	loopback = "127.0.0.1:"
+	anyPort  = "PORT"
+)
+
+// env is the environment of the command. proxy is the address of its way out.
+func (s *session) env(c sandbox.Command, proxy string) []string {
+	if s.profile.Network == sandbox.NetworkRules {
+		return egress.EnvironmentAt(c.Env, proxy)
 	}
 	return c.Env
 }
 
 // argv is the command line of sandbox-exec.
-func (s *session) argv(at string, c sandbox.Command) []string {
-	return append([]string{s.program, "-p", text(s.profile, realPath, s.proxied), "--", at}, c.Argv[1:]...)
+func (s *session) argv(at string, c sandbox.Command, port string) []string {
+	return append([]string{s.program, "-p", text(s.profile, realPath, port), "--", at}, c.Argv[1:]...)
 }
 
 // Plan says what Run would do. Its steps are the rules of the profile.
@@ -156,15 +158,15 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 		Backend: Name, Dir: c.DirIn(s.profile), Network: p.NetworkSetting(), Write: writable(p, realPath), Hide: p.Hide, Protect: p.Protect,
 		Enforced: slices.Clone(s.held), Gaps: slices.Clone(s.gaps), Argv: slices.Clone(c.Argv),
 	}
-	for _, r := range rules(p, realPath, s.proxied) {
+	for _, r := range rules(p, realPath, anyPort) {
 		plan.Steps = append(plan.Steps, r.String())
 	}
 	plan.Steps = append(plan.Steps, "execute")
-	plan.Env = sandbox.VariableNames(s.env(c))
+	plan.Env = sandbox.VariableNames(s.env(c, loopback+anyPort))
 	if len(c.Argv) > 0 {
 		if at, err := proc.Lookup(c.Argv[0], c.Env, plan.Dir); err == nil {
 			plan.Path = at
-			plan.Argv = s.argv(at, c)
+			plan.Argv = s.argv(at, c, anyPort)
 		}
 	}
 	return plan, nil
@@ -186,9 +188,18 @@ func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 	if err != nil {
 		return s.record(proc.Missing(err)), nil
 	}
+	// The proxy holds the rules, and the command reaches nothing beside it.
+	var gate *egress.Gate
+	proxy := ""
+	if s.profile.Network == sandbox.NetworkRules {
+		if gate, proxy, err = egress.StartHere(s.profile.Egress); err != nil {
+			return result, fmt.Errorf("seatbelt: %w: %w", err, sandbox.ErrStart)
+		}
+	}
 	job := proc.Job{Command: c, Dir: c.DirIn(s.profile), Supervisor: s.profile.Supervisor, Limits: s.profile.Limits, Identity: s.profile.Identity}
-	job.Command.Argv, job.Command.Env = s.argv(at, c), s.env(c)
+	job.Command.Argv, job.Command.Env = s.argv(at, c, strings.TrimPrefix(proxy, loopback)), s.env(c, proxy)
 	ran, err := proc.Run(ctx, job)
+	gate.Close(&ran)
 	if err == nil && (ran.Ending == sandbox.NotFound || ran.Ending == sandbox.NotExec) {
 		return result, fmt.Errorf("seatbelt: %s cannot be executed: %w", s.program, sandbox.ErrUnavailable)
 	}

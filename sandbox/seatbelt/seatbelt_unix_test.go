@@ -79,7 +79,7 @@ func TestRun(t *testing.T) {
 		}
 		profile, err := os.ReadFile(filepath.Dir(at) + "/profile")
 		check(t, err)
-		if string(profile) != text(p, realPath, false) {
+		if string(profile) != text(p, realPath, "") {
 			t.Errorf("%q: another profile was used: %s", name, profile)
 		}
 	}
@@ -126,9 +126,11 @@ func TestRefuses(t *testing.T) {
 	at := fakeProgram(t)
 	b := New(Options{Program: at})
 	var gap *sandbox.GapError
-	if _, err := b.Open(context.Background(), p); !errors.As(err, &gap) || gap.Gaps[0].Control != sandbox.SyscallFilter && gap.Gaps[0].Control != sandbox.NoCapabilities {
-		t.Errorf("without a filter: %v", err)
+	p.Required = []sandbox.Control{sandbox.SyscallFilter}
+	if _, err := b.Open(context.Background(), p); !errors.As(err, &gap) || gap.Gaps[0].Control != sandbox.SyscallFilter {
+		t.Errorf("without a filter, which is required by name: %v", err)
 	}
+	p.Required = nil
 	p.Accept = sandbox.Controls()
 	p.MinTier = "full"
 	if _, err := b.Open(context.Background(), p); !errors.Is(err, sandbox.ErrUnavailable) {
@@ -164,7 +166,7 @@ func TestControls(t *testing.T) {
 	for _, network := range []sandbox.Network{sandbox.NetworkNone, sandbox.NetworkHost, sandbox.NetworkRules} {
 		for _, limits := range []sandbox.Limits{{}, {MemoryBytes: 1, OutputBytes: 1}} {
 			p := sandbox.Profile{Network: network, Limits: limits}
-			kept, missing := held(p, false), sandbox.GapControls(gaps(p, false))
+			kept, missing := held(p), sandbox.GapControls(gaps(p))
 			for _, c := range sandbox.Controls() {
 				n := 0
 				for _, list := range [][]sandbox.Control{kept, missing} {
@@ -173,7 +175,8 @@ func TestControls(t *testing.T) {
 					}
 				}
 				want := 1
-				if !limits.Speaks(c) || c == sandbox.NetworkOff && network != sandbox.NetworkNone {
+				rules := c == sandbox.RulesHeld || c == sandbox.AllCarried
+				if !limits.Speaks(c) || c == sandbox.NetworkOff && network != sandbox.NetworkNone || rules && network != sandbox.NetworkRules {
 					want = 0
 				}
 				if n != want {

@@ -1,3 +1,5 @@
+//go:build unix
+
 package netproxy
 
 import (
@@ -25,8 +27,7 @@ func Main(args []string, _, errs io.Writer) int {
 		fmt.Fprintln(errs, "sbx: error: sbx-proxy is started by sbx for a command with --network allow:…, not by hand")
 		return 2
 	}
-	// What the caller's proxy wants to know must not be read from our memory.
-	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	hideMemory()
 	say := json.NewEncoder(control)
 	server, listener, questions, in, err := receive(control, listen)
 	if err != nil {
@@ -60,8 +61,8 @@ func sockets(args []string) (control, listen *os.File, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil || kind != unix.AF_UNIX {
-			return nil, nil, errors.New("not a unix socket")
+		if !isSocket(fd, i == 1) {
+			return nil, nil, errors.New("not a socket of sbx")
 		}
 		unix.CloseOnExec(fd)
 		files[i] = os.NewFile(uintptr(fd), "socket")
@@ -69,8 +70,28 @@ func sockets(args []string) (control, listen *os.File, err error) {
 	return files[0], files[1], nil
 }
 
+// isSocket says whether a descriptor is a socket of the unix family, or a listener.
+func isSocket(fd int, listens bool) bool {
+	at, err := unix.Getsockname(fd)
+	if err != nil {
+		return false
+	}
+	if _, ok := at.(*unix.SockaddrUnix); ok {
+		return true
+	}
+	return listens && isListener(fd)
+}
+
+// isListener says whether a descriptor is a socket of TCP that has an address.
+func isListener(fd int) bool {
+	at, _ := unix.Getsockname(fd)
+	ip, ok := at.(*unix.SockaddrInet4)
+	return ok && ip.Port != 0
+}
+
 // receive reads the setup and takes over the listener and, if there is one, the
-// socket on which names are asked for.
+// socket on which names are asked for. A sandbox with a network of its own sends
+// both; else the listener is there already.
 func receive(control, listen *os.File) (*Server, net.Listener, net.PacketConn, *bufio.Reader, error) {
 	in := bufio.NewReader(control)
 	line, err := in.ReadBytes('\n')
@@ -87,6 +108,11 @@ func receive(control, listen *os.File) (*Server, net.Listener, net.PacketConn, *
 	}
 	takeUpstream(setup.Upstream)
 	defer listen.Close()
+	server := New(Config{Policy: policy, Upstream: http.ProxyFromEnvironment})
+	if isListener(int(listen.Fd())) {
+		listener, err := net.FileListener(listen)
+		return server, listener, nil, in, err
+	}
 	listener, err := receiveSocket(listen, net.FileListener)
 	if err != nil {
 		return nil, nil, nil, nil, err
@@ -95,7 +121,7 @@ func receive(control, listen *os.File) (*Server, net.Listener, net.PacketConn, *
 	if err != nil && !errors.Is(err, egress.ErrNoListener) {
 		return nil, nil, nil, nil, err
 	}
-	return New(Config{Policy: policy, Upstream: http.ProxyFromEnvironment}), listener, questions, in, nil
+	return server, listener, questions, in, nil
 }
 
 // takeUpstream puts the caller's proxies where the library looks for them. The
@@ -104,32 +130,4 @@ func takeUpstream(up sandbox.Upstream) {
 	for _, v := range [...]struct{ name, value string }{{"HTTP_PROXY", up.HTTP}, {"HTTPS_PROXY", up.HTTPS}, {"NO_PROXY", up.NoProxy}} {
 		_ = os.Setenv(v.name, v.value)
 	}
-}
-
-// receiveSocket waits for a message of the sandbox with one socket, which
-// belongs to the network in which it was made, wherever it is used.
-func receiveSocket[T any](from *os.File, open func(*os.File) (T, error)) (socket T, err error) {
-	var text [8]byte
-	control := make([]byte, unix.CmsgSpace(4))
-	n, cn, _, _, err := unix.Recvmsg(int(from.Fd()), text[:], control, unix.MSG_CMSG_CLOEXEC)
-	switch {
-	case err != nil:
-		return socket, fmt.Errorf("receive socket: %w", err)
-	case n == 0:
-		return socket, egress.ErrNoListener
-	}
-	messages, err := unix.ParseSocketControlMessage(control[:cn])
-	if err != nil || len(messages) != 1 {
-		return socket, errors.New("receive socket: the message holds none")
-	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return socket, errors.New("receive socket: the message holds none")
-	}
-	file := os.NewFile(uintptr(fds[0]), "socket")
-	defer file.Close()
-	if socket, err = open(file); err != nil {
-		return socket, fmt.Errorf("receive socket: %w", err)
-	}
-	return socket, nil
 }
