@@ -188,8 +188,8 @@ var rooms = []room{
 		why:     "a backend knows the contract, not the engine of sbx, and no other backend",
 	},
 	{
-		dir: "sandbox/containerd", rooms: []string{"sandbox", "sandbox/container"},
-		modules: []string{sysModule, "github.com/containerd", "github.com/opencontainers", "github.com/distribution/reference", "github.com/sirupsen/logrus"},
+		dir: "sandbox/containerd", rooms: []string{"sandbox", "sandbox/container", "sandbox/proc"},
+		modules: []string{sysModule, "github.com/containerd", "github.com/containernetworking/cni", "github.com/opencontainers", "github.com/distribution/reference", "github.com/sirupsen/logrus"},
 		why:     "a backend knows the contract, not the engine of sbx, and no other backend",
 	},
 	{dir: "cmd/sbx-backend-containerd", rooms: []string{"sandbox/containerd", "sandbox/helper"}, why: "the heavy backend behind the protocol, and nothing else"},
@@ -297,6 +297,7 @@ var heavy = []struct{ path, why string }{
 	{"github.com/docker", "a container client doubles the start-up (15 ms against 7): helper executable"},
 	{"github.com/moby", "a container client doubles the start-up (15 ms against 7): helper executable"},
 	{"github.com/containerd", "start-up of 26 ms against 7: helper executable"},
+	{"github.com/containernetworking", "belongs to the containerd helper"},
 	{"k8s.io", "start-up of 33 ms against 7: helper executable"},
 	{"sigs.k8s.io", "start-up of 33 ms against 7: helper executable"},
 	{"google.golang.org/grpc", "belongs to the containerd helper"},

@@ -48,6 +48,7 @@ needed=(
 	"slirp4netns|podman as an ordinary user|command -v slirp4netns"
 	"runc|containers of all engines|command -v runc"
 	"containerd|tests of the backend containerd|command -v containerd"
+	"containernetworking-plugins|networks of containerd|test -x /usr/lib/cni/bridge"
 	"util-linux|tests: setpriv, script, unshare|command -v setpriv && command -v script"
 )
 

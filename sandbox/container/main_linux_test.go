@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(victimVar); text != "" {
 		os.Exit(beVictim(text))
 	}
+	if os.Getenv(farVar) != "" {
+		os.Exit(beFar())
+	}
 	os.Exit(run(m))
 }
 

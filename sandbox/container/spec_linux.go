@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/distribution/reference"
@@ -128,20 +129,24 @@ func (s Spec) Mounts() []Bind {
 // HostsFile is the /etc/hosts of a container that gets none of its engine, beside
 // the socket. Empty: it has the host's, which was shared.
 func (s Spec) HostsFile() string {
-	if covers(s.Layout.Binds, "/etc/hosts") {
+	if s.Shares("/etc/hosts") {
 		return ""
 	}
 	return filepath.Join(s.Socket, "hosts")
 }
 
-// WriteHosts makes that file: an image need have none, and programs want
-// localhost.
-func (s Spec) WriteHosts() (string, error) {
+// Shares says whether the container sees the host's file at a path.
+func (s Spec) Shares(path string) bool { return covers(s.Layout.Binds, path) }
+
+// WriteHosts makes that file, with further lines: an image need have none, and
+// programs want localhost.
+func (s Spec) WriteHosts(more ...string) (string, error) {
 	file := s.HostsFile()
 	if file == "" {
 		return "", nil
 	}
-	return file, os.WriteFile(file, []byte("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"), 0o444)
+	lines := append([]string{"127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback"}, more...)
+	return file, os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o444)
 }
 
 // Tmpfs are the options of the file systems in memory, by directory. The home

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/containerd/containerd/v2/client"
-	"github.com/containerd/containerd/v2/core/mount"
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
@@ -33,9 +32,9 @@ type engine struct {
 	snapshotter string
 	noPull      bool
 
-	mu    sync.Mutex
-	busy  map[string]*sync.Mutex   // one thing at a time is done to a container
-	roots map[string][]mount.Mount // of containers that were made and not yet started
+	mu   sync.Mutex
+	busy map[string]*sync.Mutex // one thing at a time is done to a container
+	made map[string]madeOf      // containers that were not started yet
 }
 
 // containers says how this backend's are made.
@@ -48,18 +47,17 @@ func (b *Backend) containers() container.Options {
 	}
 }
 
-// noNetwork is why a container is offline, or behind a proxy.
-const noNetwork = "containerd alone has no network for a container (bridges are made by CNI plugins, which sbx does not call)"
-
 // check refuses what containerd, or its OCI runtime, would.
 func check(s container.Spec) error {
 	if !container.Offline(s.Profile) {
-		return errors.New(noNetwork + ": --network off, --network allow:HOST, or the backend docker or podman")
+		if _, err := findPlugins(s.Profile); err != nil {
+			return err
+		}
 	}
 	if _, err := reference(container.Image(s.Profile)); err != nil {
 		return err
 	}
-	_, err := describe("check", s, nil, "")
+	_, _, err := describe("check", s, nil)
 	return err
 }
 
@@ -86,7 +84,9 @@ func (b *Backend) probe(ctx context.Context) (sandbox.Capabilities, error) {
 		return sandbox.Capabilities{}, unavailable("ask for its version", err)
 	}
 	c := container.Capabilities(Name, "containerd "+version.Version)
-	c.Offline = noNetwork
+	if _, err := findPlugins(sandbox.Profile{}); err != nil {
+		c.Offline = err.Error()
+	}
 	return c, nil
 }
 
@@ -126,7 +126,7 @@ func (b *Backend) connect(ctx context.Context, c sandbox.Container) (*engine, er
 		namespace = defaultNamespace
 	}
 	e := &engine{backend: b, snapshotter: b.options.Getenv("CONTAINERD_SNAPSHOTTER"), noPull: c.NoPull}
-	e.busy, e.roots = map[string]*sync.Mutex{}, map[string][]mount.Mount{}
+	e.busy, e.made = map[string]*sync.Mutex{}, map[string]madeOf{}
 	if e.snapshotter == "" {
 		e.snapshotter = defaultSnapshotter
 	}

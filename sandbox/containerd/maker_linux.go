@@ -25,13 +25,17 @@ import (
 
 // Describe says what would be made.
 func (e *engine) Describe(s container.Spec) (string, error) {
-	made, err := describe("plan", s, nil, "")
+	made, _, err := describe("plan", s, nil)
 	if err != nil {
 		return "", err
 	}
+	network := bridge
+	if container.Offline(s.Profile) {
+		network = "none"
+	}
 	r := made.Linux.Resources
-	return fmt.Sprintf("create a container of %s as user %d:%d, network none, %d MiB, %g processors, %d processes", container.Image(s.Profile),
-		made.Process.User.UID, made.Process.User.GID, *r.Memory.Limit>>20, float64(*r.CPU.Quota)/float64(*r.CPU.Period), *r.Pids.Limit), nil
+	return fmt.Sprintf("create a container of %s as user %d:%d, network %s, %d MiB, %g processors, %d processes", container.Image(s.Profile),
+		made.Process.User.UID, made.Process.User.GID, network, *r.Memory.Limit>>20, float64(*r.CPU.Quota)/float64(*r.CPU.Period), *r.Pids.Limit), nil
 }
 
 // Gaps are none: it runs as root.
@@ -47,12 +51,11 @@ func (e *engine) Create(ctx context.Context, s container.Spec) (string, []sandbo
 		return "", nil, err
 	}
 	id := newID()
-	hosts, err := s.WriteHosts()
+	made, n, err := describe(id, s, image.env)
 	if err != nil {
 		return "", nil, err
 	}
-	made, err := describe(id, s, image.env, hosts)
-	if err != nil {
+	if err := n.write(s); err != nil {
 		return "", nil, err
 	}
 	spec, err := typeurl.MarshalAny(made)
@@ -69,36 +72,42 @@ func (e *engine) Create(ctx context.Context, s container.Spec) (string, []sandbo
 	if err != nil {
 		return "", nil, err
 	}
-	if err := e.prepare(ctx, id, image); err != nil {
+	root, err := e.prepare(ctx, id, image)
+	if err != nil {
 		e.give(id)
 		return "", nil, err
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.made[id] = madeOf{root, s.Profile}
 	return id, nil, nil
 }
 
 // prepare makes the root, and unpacks the image if nobody has.
-func (e *engine) prepare(ctx context.Context, id string, image image) error {
+func (e *engine) prepare(ctx context.Context, id string, image image) ([]mount.Mount, error) {
 	snapshots := e.SnapshotService(e.snapshotter)
 	root, err := snapshots.Prepare(ctx, id, image.chain)
 	if errdefs.IsNotFound(err) {
 		if err := image.Unpack(ctx, e.snapshotter); err != nil {
-			return fmt.Errorf("unpack the image: %w", err)
+			return nil, fmt.Errorf("unpack the image: %w", err)
 		}
 		root, err = snapshots.Prepare(ctx, id, image.chain)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.roots[id] = root
-	return err
+	return root, err
 }
 
-// root are the mounts of a container that was made and is now started.
-func (e *engine) root(id string) []mount.Mount {
+// madeOf is what a container was made of, until it is started.
+type madeOf struct {
+	root    []mount.Mount
+	profile sandbox.Profile
+}
+
+func (e *engine) take(id string) madeOf {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	root := e.roots[id]
-	delete(e.roots, id)
-	return root
+	made := e.made[id]
+	delete(e.made, id)
+	return made
 }
 
 // newID names a container, and its task, root and control group.
@@ -112,14 +121,21 @@ func newID() string {
 // command gets the caller's own.
 func (e *engine) Start(ctx context.Context, id string) error {
 	defer e.lock(id)()
+	made := e.take(id)
 	request := &tasks.CreateTaskRequest{ContainerID: id}
-	for _, m := range e.root(id) {
+	for _, m := range made.root {
 		request.Rootfs = append(request.Rootfs, &types.Mount{Type: m.Type, Source: m.Source, Target: m.Target, Options: m.Options})
 	}
-	if _, err := e.TaskService().Create(ctx, request); err != nil {
+	task, err := e.TaskService().Create(ctx, request)
+	if err != nil {
 		return native(err)
 	}
-	_, err := e.TaskService().Start(ctx, &tasks.StartRequest{ContainerID: id})
+	if !container.Offline(made.profile) {
+		if err := attach(ctx, id, int(task.Pid), made.profile); err != nil {
+			return fmt.Errorf("make its network: %w", err)
+		}
+	}
+	_, err = e.TaskService().Start(ctx, &tasks.StartRequest{ContainerID: id})
 	return native(err)
 }
 
@@ -163,6 +179,9 @@ func (e *engine) give(id string) {
 func (e *engine) Remove(ctx context.Context, id string) error {
 	defer e.lock(id)()
 	if err := e.removeTask(ctx, id); err != nil {
+		return err
+	}
+	if err := detach(ctx, id); err != nil {
 		return err
 	}
 	// Both at once: a record without a root is removed by the next run, a root

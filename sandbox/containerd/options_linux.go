@@ -2,6 +2,7 @@ package containerd
 
 import (
 	"errors"
+	"net/netip"
 	"path"
 	"strings"
 
@@ -10,10 +11,28 @@ import (
 	"github.com/sbx-run/sbx/sandbox/container"
 )
 
-// engineOptions are passed on to a container that is being described. Options of
-// networks are none of them: containerd has no networks.
-func engineOptions(s *specs.Spec, shm *int64) []container.Option {
+// engineOptions are passed on to a container that is being described. There is
+// one network, so that none has to be named.
+func engineOptions(s *specs.Spec, shm *int64, n *names) []container.Option {
 	return []container.Option{
+		{Name: "dns", Set: func(v string) error {
+			at, err := netip.ParseAddr(v)
+			n.servers = append(n.servers, at.String())
+			return err
+		}, Why: "which server resolves names"},
+		{Name: "dns-search", Set: func(v string) error {
+			n.search = append(n.search, v)
+			return oneWord(v)
+		}, Why: "how names are completed"},
+		{Name: "add-host", Set: func(v string) error {
+			name, address, _ := strings.Cut(v, ":")
+			at, err := netip.ParseAddr(address)
+			if name == "" || oneWord(name) != nil || err != nil {
+				return errors.New("it is NAME:ADDRESS")
+			}
+			n.hosts = append(n.hosts, at.String()+" "+name)
+			return nil
+		}, Why: "a name of the command's own; reaching the address is a matter of the network"},
 		{Name: "hostname", Set: func(v string) error {
 			s.Hostname = v
 			return nil

@@ -49,9 +49,9 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // cgroupParent holds the control groups of our containers.
 const cgroupParent = "/sbx"
 
-// describe makes the specification of a container. Env is the image's, hosts a
-// file that becomes /etc/hosts.
-func describe(id string, s container.Spec, env []string, hosts string) (*specs.Spec, error) {
+// describe makes the specification of a container, and says how it finds names.
+// Env is the image's.
+func describe(id string, s container.Spec, env []string) (*specs.Spec, names, error) {
 	p, who := s.Profile, s.User
 	limits := container.Effective(p.Limits)
 	made := &specs.Spec{
@@ -79,12 +79,13 @@ func describe(id string, s container.Spec, env []string, hosts string) (*specs.S
 		},
 	}
 	shm := int64(64 << 20)
-	if err := container.ApplyOptions(p.Container.Options, engineOptions(made, &shm)); err != nil {
-		return nil, err
+	var n names
+	if err := container.ApplyOptions(p.Container.Options, engineOptions(made, &shm, &n)); err != nil {
+		return nil, n, err
 	}
 	made.Linux.Seccomp = engineFilter(made)
-	made.Mounts = append(kernelMounts(shm), mounts(s, hosts)...)
-	return made, nil
+	made.Mounts = append(kernelMounts(shm), mounts(s)...)
+	return made, n, nil
 }
 
 // engineFilter is containerd's own filter, beneath sbx's. That one ends a program
@@ -98,12 +99,14 @@ func engineFilter(made *specs.Spec) *specs.LinuxSeccomp {
 	return filter
 }
 
-// mounts are those of the layout, outer ones first.
-func mounts(s container.Spec, hosts string) []specs.Mount {
+// mounts are those of the layout and of the files in /etc, outer ones first.
+func mounts(s container.Spec) []specs.Mount {
 	var list []specs.Mount
 	binds := s.Mounts()
-	if hosts != "" {
-		binds = append(binds, container.Bind{Path: "/etc/hosts", From: hosts, ReadOnly: true})
+	for at, from := range map[string]string{"/etc/hosts": s.HostsFile(), "/etc/resolv.conf": resolverFile(s)} {
+		if from != "" {
+			binds = append(binds, container.Bind{Path: at, From: from, ReadOnly: true})
+		}
 	}
 	for _, b := range binds {
 		options := []string{"rbind", "rprivate"}
