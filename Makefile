@@ -37,12 +37,14 @@ export SOURCE_DATE_EPOCH
 
 all: build demo
 
-# Static and without a C library: one file that runs on any Linux.
+# Static and without a C library: one file that runs on any Linux. sbx starts no
+# program of its own that a group could change, whatever the caller's umask is.
 build:
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/sbx ./cmd/sbx
+	@umask 022; CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/sbx ./cmd/sbx
 	@ln -sf sbx bin/sbx-exec
-	@for name in $(HELPERS); do \
+	@umask 022; for name in $(HELPERS); do \
 		CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/$$name ./cmd/$$name || exit; done
+	@chmod go-w bin bin/sbx*
 	@echo "built bin/sbx $(VERSION), the link bin/sbx-exec, and its helpers: $(HELPERS)"
 
 demo: build

@@ -3,6 +3,7 @@ package proc
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,47 +16,122 @@ const maxLinks = 40
 
 // Trusted refuses a program of ours or of a backend that somebody else could have
 // put there, or that a command under the profile could change for the next run.
-// It wants an absolute path of an executable file; that file, the directory that
-// it is in, and each link that leads to it with its own directory belong to root
-// or to us, cannot be written to by anybody else, the group included, and lie
-// where the command may not write.
+// It wants an absolute path of an executable file. That file, every link on the way
+// to it and every directory above them belong to root or to us and can be written
+// to by nobody else, as OpenSSH wants it of its files (StrictModes); and the file
+// and the links lie where the command may not write. What others can write to may
+// stand above where it is sticky, as /tmp is: there they cannot move what is ours.
+// It must not hold the program itself.
 func Trusted(path string, p sandbox.Profile) error {
 	if !filepath.IsAbs(path) {
 		return errors.New("its path must be absolute")
 	}
-	for range maxLinks {
-		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-		if err != nil {
-			return causeOf(err)
-		}
-		at := filepath.Join(dir, filepath.Base(path))
-		if writable := writableAt(at, p); writable != "" {
-			return fmt.Errorf("it lies in %s, which the command may write to", writable)
-		}
-		if err := onlyOurs(dir); err != nil {
+	w := way{profile: p, at: filepath.VolumeName(path) + string(filepath.Separator), rest: parts(path)}
+	if err := w.directory(); err != nil {
+		return err
+	}
+	for len(w.rest) > 0 {
+		if err := w.step(); err != nil {
 			return err
 		}
-		to, err := os.Readlink(at)
-		if err != nil { // no link
-			return trustedFile(at)
-		}
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(dir, to)
-		}
-		path = to
 	}
-	return errors.New("too many links lead to it")
+	return nil
 }
 
-func trustedFile(at string) error {
-	switch err := checkProgram(at); {
-	case errors.Is(err, os.ErrNotExist):
+// way is how far the path of a program has been followed.
+type way struct {
+	profile sandbox.Profile
+	at      string // a directory, without links
+	open    error  // others can write to it, but it is sticky
+	rest    []string
+	links   int
+}
+
+func parts(path string) []string {
+	return strings.FieldsFunc(path[len(filepath.VolumeName(path)):], func(r rune) bool { return os.IsPathSeparator(uint8(r)) })
+}
+
+// step follows one part of the path.
+func (w *way) step() error {
+	part, last := w.rest[0], len(w.rest) == 1
+	w.rest = w.rest[1:]
+	switch part {
+	case ".":
+		return nil
+	case "..":
+		w.at = filepath.Dir(w.at)
+		return w.directory()
+	}
+	next := filepath.Join(w.at, part)
+	info, err := os.Lstat(next)
+	if err != nil {
 		return causeOf(err)
-	case err != nil:
+	}
+	isLink := info.Mode()&fs.ModeSymlink != 0
+	if last || isLink {
+		if writable := writableAt(next, w.profile); writable != "" {
+			return fmt.Errorf("it lies in %s, which the command may write to", writable)
+		}
+	}
+	switch {
+	case last && w.open != nil:
+		return w.open
+	case isLink:
+		return w.follow(next, info)
+	case last:
+		return trustedFile(next, info)
+	}
+	w.at = next
+	return w.judge(info)
+}
+
+// directory judges the directory that was come to.
+func (w *way) directory() error {
+	info, err := os.Lstat(w.at)
+	if err != nil {
+		return causeOf(err)
+	}
+	return w.judge(info)
+}
+
+func (w *way) judge(info fs.FileInfo) error {
+	w.open = nil
+	err := onlyOurs(w.at, info)
+	if err != nil && sticky(info) && ours(w.at, info) == nil {
+		w.open = err
+		return nil
+	}
+	return err
+}
+
+// follow goes where a link leads. It has a place and an owner, and no rights.
+func (w *way) follow(link string, info fs.FileInfo) error {
+	if w.links++; w.links > maxLinks {
+		return errors.New("too many links lead to it")
+	}
+	if err := ours(link, info); err != nil {
+		return err
+	}
+	to, err := os.Readlink(link)
+	if err != nil {
+		return causeOf(err)
+	}
+	w.rest = append(parts(to), w.rest...)
+	if !filepath.IsAbs(to) {
+		return nil
+	}
+	w.at = filepath.VolumeName(to) + string(filepath.Separator)
+	return w.directory()
+}
+
+func trustedFile(at string, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
 		return errors.New("it is no executable file")
 	}
-	return onlyOurs(at)
+	return onlyOurs(at, info)
 }
+
+func sticky(info fs.FileInfo) bool { return info.IsDir() && info.Mode()&fs.ModeSticky != 0 }
 
 // writableAt is the directory in which a command under the profile may write to
 // a path; "" if there is none. The path has no links but its last element.

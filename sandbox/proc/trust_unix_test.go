@@ -91,6 +91,9 @@ func TestTrusted(t *testing.T) {
 	const changed, writable, noProgram = "can be changed by others", "which the command may write to", "it is no executable file"
 	mode := func(file string, m os.FileMode) func(*shelf, string, *sandbox.Profile) string {
 		return func(s *shelf, at string, _ *sandbox.Profile) string {
+			if os.Geteuid() == 0 { // a group that has other members
+				s.must(os.Chown(filepath.Join(s.dir, file), 0, nobody))
+			}
 			s.must(os.Chmod(filepath.Join(s.dir, file), m))
 			return at
 		}
@@ -103,6 +106,12 @@ func TestTrusted(t *testing.T) {
 		"another place is writable": {func(s *shelf, at string, p *sandbox.Profile) string {
 			p.Workspace, p.Write = s.dir+"/bi", []string{s.dir + "/bin/tool.d"} // the names only begin alike
 			return at
+		}, ""},
+		"a sticky folder above": {mode(".", 0o777|os.ModeSticky), ""},
+		"a link in a sticky folder above": {func(s *shelf, at string, _ *sandbox.Profile) string {
+			link := s.link(filepath.Dir(at), "all/link")
+			s.must(os.Chmod(filepath.Dir(link), 0o777|os.ModeSticky))
+			return link + "/./../bin/tool"
 		}, ""},
 		"of root":        {func(*shelf, string, *sandbox.Profile) string { return "/bin/sh" }, ""},
 		"a link of ours": {func(s *shelf, at string, _ *sandbox.Profile) string { return s.link(at, "own/link") }, ""},
@@ -119,11 +128,23 @@ func TestTrusted(t *testing.T) {
 		"a device":       {func(*shelf, string, *sandbox.Profile) string { return os.DevNull }, noProgram},
 		"not executable": {mode("bin/tool", 0o644), noProgram},
 
-		"everybody writes":               {mode("bin/tool", 0o757), changed},
-		"a group writes":                 {mode("bin/tool", 0o775), changed},
-		"everybody writes to its folder": {mode("bin", 0o777), changed},
-		"a group writes to its folder":   {mode("bin", 0o775), changed},
-		"a sticky folder":                {mode("bin", 0o777|os.ModeSticky), changed},
+		"everybody writes":                   {mode("bin/tool", 0o757), changed},
+		"a group writes":                     {mode("bin/tool", 0o775), changed},
+		"everybody writes to its folder":     {mode("bin", 0o777), changed},
+		"a group writes to its folder":       {mode("bin", 0o775), changed},
+		"a sticky folder":                    {mode("bin", 0o777|os.ModeSticky), changed},
+		"everybody writes to a folder above": {mode(".", 0o777), changed},
+		"a group writes to a folder above":   {mode(".", 0o775), changed},
+		"by a link of a folder in a folder of all": {func(s *shelf, at string, _ *sandbox.Profile) string {
+			link := s.link(filepath.Dir(at), "all/link")
+			s.must(os.Chmod(filepath.Dir(link), 0o777))
+			return link + "/tool"
+		}, changed},
+		"above what a link leads to": {func(s *shelf, _ string, _ *sandbox.Profile) string {
+			to := s.program("all/bin/tool")
+			s.must(os.Chmod(filepath.Join(s.dir, "all"), 0o777))
+			return s.link(to, "own/link")
+		}, changed},
 		"a link in a folder of all": {func(s *shelf, at string, _ *sandbox.Profile) string {
 			link := s.link(at, "all/link")
 			s.must(os.Chmod(filepath.Dir(link), 0o777))
@@ -156,6 +177,10 @@ func TestTrusted(t *testing.T) {
 			p.Workspace = filepath.Dir(at)
 			return s.link(filepath.Dir(at), "own/dir") + "/tool"
 		}, writable},
+		"by a link of a folder that lies in the workspace": {func(s *shelf, at string, p *sandbox.Profile) string {
+			p.Workspace = s.dir + "/ws"
+			return s.link(filepath.Dir(at), "ws/dir") + "/tool"
+		}, writable},
 		"a link in the workspace": {func(s *shelf, at string, p *sandbox.Profile) string {
 			p.Workspace = s.dir + "/ws"
 			return s.link(at, "ws/link")
@@ -183,9 +208,12 @@ func TestTrustedOwner(t *testing.T) {
 		t.Skip("a file of another user is made by root; TestTrusted tries an ordinary user when root runs it")
 	}
 	const other = nobody
-	for _, file := range []string{"bin/tool", "bin"} {
+	for _, file := range []string{"bin/tool", "bin", ".", "sticky", "sticky/link"} {
 		s := newShelf(t)
-		at := s.program("bin/tool")
+		at := s.program("sticky/bin/tool")
+		s.must(os.Rename(filepath.Dir(at), filepath.Join(s.dir, "bin")))
+		at = s.link("../bin", "sticky/link") + "/tool"
+		s.must(os.Chmod(filepath.Join(s.dir, "sticky"), 0o777|os.ModeSticky))
 		if err := Trusted(at, sandbox.Profile{}); err != nil {
 			t.Fatalf("control: %v", err)
 		}

@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package proc
+
+// ownGroup is known on Linux alone.
+func ownGroup(string, uint32) bool { return false }
