@@ -33,7 +33,7 @@ DISTDIR ?= dist
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 export SOURCE_DATE_EPOCH
 
-.PHONY: all build demo test lint check bench fuzz generate man install uninstall dist clean
+.PHONY: all build demo test test-engines test-others test-race lint check bench fuzz generate man install uninstall dist clean
 
 all: build demo
 
@@ -50,9 +50,26 @@ build:
 demo: build
 	@scripts/demo.sh bin/sbx
 
+# Tests wait more than they compute, so two rows of them run at the same time. The
+# packages that use the container engines come one after the other in a row of their
+# own: each sweeps what dead runs left in an engine, and a test of that looks at it.
+# -k: a failure in one row does not end the other.
 test:
 	@scripts/test-deps.sh
-	@GO="$(GO)" RACE_PACKAGES="$(RACE_PACKAGES)" RACE_DIRECT='$(RACE_DIRECT)' scripts/test.sh
+	@scripts/test-machine.sh run $(MAKE) --no-print-directory -k -j2 test-engines test-race
+
+ENGINES = $(shell $(GO) list $$(grep -rl --include='*_test.go' -E 'SBX_TEST_(DOCKER_HOST|PODMAN|CONTAINERD)' . | xargs -n1 dirname))
+OTHERS  = $(filter-out $(ENGINES),$(shell $(GO) list ./...))
+
+test-engines:
+	@$(GO) test -timeout 20m -p 1 $(or $(ENGINES),$(error no package uses an engine))
+
+test-others:
+	@$(GO) test -timeout 20m -p 2 $(or $(OTHERS),$(error there are no packages))
+
+test-race: test-others
+	@$(GO) test -timeout 20m -p 2 -race $(RACE_PACKAGES)
+	@$(GO) test -timeout 20m -race -run '$(RACE_DIRECT)' ./sandbox/direct
 
 lint: bin/tools/staticcheck
 	@GO="$(GO)" scripts/lint.sh

@@ -1,6 +1,6 @@
 // Package testuser gives tests the account of an ordinary user.
 //
-// scripts/test-users.sh makes a few accounts before the tests run, and takes them
+// scripts/test-machine.sh makes a few accounts before the tests run, and takes them
 // away afterwards, so that /etc/passwd stays as it is meanwhile: a command that a
 // test of another package confines at that time could not read a new one
 // (SECURITY.md). A test takes one of them for itself, with a new home directory.

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	poolName = "sbx-test-" // and a number from 0, in scripts/test-users.sh, too
+	poolName = "sbx-test-" // and a number from 0, in scripts/test-machine.sh, too
 	locks    = "/run/sbx-test-users"
 )
 

@@ -41,7 +41,7 @@ func start(t *testing.T, u User, script string) *exec.Cmd {
 // Two tests at once have two accounts, each with a new home.
 func TestEachHasOne(t *testing.T) {
 	if pool, _ := lookup(poolName + "1"); pool.Name == "" {
-		t.Skip("there are no accounts: scripts/test-users.sh make")
+		t.Skip("there are no accounts: scripts/test-machine.sh make")
 	}
 	a, b := Take(t), Take(t)
 	if a.Name == b.Name || a.UID == b.UID {

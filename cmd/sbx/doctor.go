@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/sbx-run/sbx"
 	"github.com/sbx-run/sbx/config"
@@ -95,7 +93,7 @@ func doctor(s *streams, args []string) int {
 		s.fail(err)
 		return exitUsage
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilTold()
 	defer stop()
 	c.examine(ctx)
 	c.mend()

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
 	"strings"
-	"syscall"
 
 	"github.com/sbx-run/sbx"
 	"github.com/sbx-run/sbx/config"
@@ -186,7 +183,7 @@ func (c *probeCall) run(s *streams, backends []sandbox.Backend) int {
 	if err != nil {
 		s.say("hint", err.Error())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilTold()
 	defer stop()
 	var reports []probes.Report
 	for _, b := range backends {

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/sbx-run/sbx"
 	"github.com/sbx-run/sbx/config"
@@ -89,7 +87,7 @@ func setupCommand(s *streams, args []string) int {
 		s.fail(err)
 		return exitUsage
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilTold()
 	defer stop()
 	c.asker = newAsker(s)
 	if err = c.locate(); err == nil {

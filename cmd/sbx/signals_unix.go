@@ -3,11 +3,22 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/signal"
 
 	"golang.org/x/sys/unix"
 )
+
+// untilTold ends when somebody ends sbx, which then takes away what it made. What
+// the caller ignores (nohup) stays ignored.
+func untilTold() (context.Context, context.CancelFunc) {
+	heard := []os.Signal{unix.SIGINT, unix.SIGTERM}
+	if !signal.Ignored(unix.SIGHUP) { // the terminal is closed
+		heard = append(heard, unix.SIGHUP)
+	}
+	return signal.NotifyContext(context.Background(), heard...)
+}
 
 // forwarded is the stream of signals that are passed on to the command, which
 // is in our process group. What the caller ignores (nohup) stays ignored, for
