@@ -37,7 +37,7 @@ func beVictim(text string) int {
 	}
 	s, err := newBackend(v.Engine, options()).Open(context.Background(), v.Profile)
 	if err == nil {
-		_, err = s.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", "sleep 600 & sleep 600", v.Profile.Workspace}})
+		_, err = s.Run(context.Background(), sandbox.Command{Argv: []string{"sh", "-c", "sleep 600 & sleep 600; true", v.Profile.Workspace}})
 	}
 	fmt.Fprintln(os.Stderr, err)
 	return 1

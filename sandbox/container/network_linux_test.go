@@ -115,7 +115,7 @@ func withFar(r *room) {
 	}
 
 	r.profile.Network = sandbox.NetworkHost
-	r.profile.Container.Options = "--add-host far.test:198.51.100.2 --dns 192.0.2.1"
+	r.profile.Container.Options = "--add-host far.test:198.51.100.2 --dns 198.51.100.2" // nothing resolves there, and says so
 	s, err := r.backend().Open(r.Context(), r.profile)
 	check(r, err)
 	out, result := r.run(s, "sh", "-c", strings.Replace(ask, "198.51.100.2", "far.test", 1)+"; hostname; cat /etc/resolv.conf; "+
@@ -123,7 +123,7 @@ func withFar(r *room) {
 	check(r, s.Close())
 	lines := strings.Split(out, "\n")
 	// The far machine knows no way back to the bridge: it sees the near one.
-	if len(lines) < 3 || lines[0] != "you are 198.51.100.1" || !strings.HasPrefix(lines[1], "sbx-") || !strings.Contains(out, "nameserver 192.0.2.1\n") || result.ExitCode != 7 {
+	if len(lines) < 3 || lines[0] != "you are 198.51.100.1" || !strings.HasPrefix(lines[1], "sbx-") || !strings.Contains(out, "nameserver 198.51.100.2\n") || result.ExitCode != 7 {
 		r.Fatalf("%q, %+v", out, result)
 	}
 	if strings.Contains(out, "OPEN") {
@@ -148,7 +148,10 @@ func killedOnline(r *room) {
 	c := exec.Command(self)
 	c.Env = append(os.Environ(), victimVar+"="+string(text))
 	check(r, c.Start())
-	for deadline := time.Now().Add(20 * time.Second); len(commandsWith(r, r.workspace)) == 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(20 * time.Second); len(commandsWith(r, r.workspace)) == 0; {
+		if time.Now().After(deadline) {
+			r.Fatal("no process of the command is seen")
+		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	ids := r.containers()
