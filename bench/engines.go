@@ -109,7 +109,8 @@ func containerdCold(w io.Writer, o options, measure versus) error {
 	cli := candidate{name: "ctr run --rm", run: func() (time.Duration, error) {
 		name := fmt.Sprintf("sbx-bench-%d-%d", os.Getpid(), n.Add(1)) // ctr makes none up
 		return o.candidate("", ctr, "run", "--rm", "--read-only", "--memory-limit", fmt.Sprint(512<<20), "--cpus", "1", "--seccomp",
-			"--mount", "type=bind,src="+ws+",dst="+ws+",options=rbind:rw", "--cwd", ws, "docker.io/"+benchImage, name, "true").run()
+			"--mount", "type=bind,src="+ws+",dst="+ws+",options=rbind:rw", "--mount", "type=tmpfs,src=tmpfs,dst=/tmp", "--mount", "type=tmpfs,src=tmpfs,dst=/var/tmp",
+			"--mount", "type=cgroup,src=cgroup,dst=/sys/fs/cgroup,options=ro", "--cwd", ws, "docker.io/"+benchImage, name, "true").run()
 	}}
 	return measure(w, o, "containerd", cli, o.cold("containerd"))
 }
