@@ -130,7 +130,7 @@ var rooms = []room{
 		why: "it says what a command sees and changes nothing: backends that lay out mounts each do it in their own way",
 	},
 	{
-		dir: "sandbox/under", rooms: []string{"sandbox", "sandbox/bound", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/under", rooms: []string{"sandbox", "sandbox/bound", "sandbox/layout", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
 		why: "it starts a command under a program, whatever that program is",
 	},
 	{

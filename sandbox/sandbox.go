@@ -71,6 +71,7 @@ const (
 	EndsWithCaller Control = "ends-with-caller" // everything ends when sbx itself is killed
 
 	CredentialsLate  Control = "credentials-late"  // credential files that appear or are replaced while the command runs
+	MountsLate       Control = "mounts-late"       // file systems that the host mounts while the command runs cannot be written
 	NetworkOff       Control = "network-off"       // no socket reaches a network
 	Loopback         Control = "loopback"          // servers on 127.0.0.1 for the command's own use
 	UnixSockets      Control = "unix-sockets"      // no connection to a socket outside by path

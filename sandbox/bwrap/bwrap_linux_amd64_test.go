@@ -127,6 +127,31 @@ func TestWhatBwrapSaysIsTold(t *testing.T) {
 	}
 }
 
+// A mount of the host that goes away while bwrap copies all of them, as those of
+// container engines do, is no reason to refuse: it is tried again.
+func TestMountsThatGoAwayMeanwhile(t *testing.T) {
+	need(t)
+	real, err := exec.LookPath("bwrap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, said := range []string{
+		`Can't bind mount /oldroot/ on /newroot/: Unable to apply mount flags: remount "/newroot/data/overlay2/1/merged": Invalid argument`,
+		`Can't bind mount /oldroot/ on /newroot/: Unable to remount recursively with correct flags: No such file or directory`,
+	} {
+		dir := t.TempDir()
+		program := filepath.Join(dir, "bwrap")
+		script := "#!/bin/sh\nif [ ! -e " + dir + "/twice ]; then [ -e " + dir + "/once ] && : >" + dir + "/twice; : >" + dir + "/once; echo '" + strings.ReplaceAll("bwrap: "+said, "'", `'\''`) + "' >&2; exit 1; fi\nexec " + real + " \"$@\"\n"
+		if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		out, _, err := try(t, &Backend{only: variant{program: program}}, sandbox.Profile{}, nil, "echo", "ran")
+		if _, tried := os.Stat(dir + "/twice"); err != nil || out != "ran\n" || tried != nil {
+			t.Errorf("%q, %v, %v", out, err, tried)
+		}
+	}
+}
+
 // Where /proc cannot be mounted, and where bwrap is older, it goes on without.
 func TestWhatBwrapCannotDoIsLeftOut(t *testing.T) {
 	need(t)

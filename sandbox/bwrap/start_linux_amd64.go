@@ -74,8 +74,8 @@ func (r *run) again(e *under.SetupError) error {
 		return r.lower(func(f *facts) { f.nested = true }) // the filter refuses them as well
 	case !f.noProc && says("mount proc", "/newroot/proc"):
 		return r.lower(func(f *facts) { f.noProc = true })
-	case says("Read-only file system", "No such file", "Not a directory"):
-		return nil
+	case says("Read-only file system", "No such file", "Not a directory", "Unable to apply mount flags", "Unable to remount"):
+		return nil // somebody mounts, unmounts or replaces files meanwhile
 	}
 	return e
 }
@@ -185,6 +185,9 @@ func (r *run) steps(p *spawn.Plan) {
 func (r *run) ready(*under.Run, int) (int, error) {
 	pid, err := childOf(r.status)
 	if err != nil {
+		return 0, err
+	}
+	if err := under.Apart(pid); err != nil { // before the look, which then lasts
 		return 0, err
 	}
 	if !r.only.unwatched {

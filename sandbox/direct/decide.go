@@ -121,7 +121,7 @@ func promised(p sandbox.Profile) []sandbox.Control {
 	list := []sandbox.Control{
 		sandbox.WritesConfined, sandbox.CredentialsHidden, sandbox.NoNewPrivileges, sandbox.NoCapabilities,
 		sandbox.SyscallFilter, sandbox.TreeEnds, sandbox.DaemonsEnd, sandbox.EndsWithCaller,
-		sandbox.CredentialsLate,
+		sandbox.CredentialsLate, sandbox.MountsLate,
 	}
 	if p.Network == sandbox.NetworkNone {
 		list = append(list, sandbox.NetworkOff)

@@ -42,6 +42,6 @@ while read -r name value _; do [ "$name" != Seccomp: ] || [ "$value" = 2 ] || ex
 		return unavailable(fmt.Errorf("ask %s for its version: %w", s.program, err))
 	}
 	version, _, _ := strings.Cut(string(out), "\n")
-	d := decide(sandbox.Profile{}, false)
+	d := decide(sandbox.Profile{}, facts{follows: follows()})
 	return sandbox.Capabilities{Backend: Name, Version: version, Enforced: d.enforced, Gaps: d.gaps}, nil
 }

@@ -82,7 +82,7 @@ func (b *Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, e
 }
 
 func (s *session) decide() error {
-	d := decide(s.profile, slices.ContainsFunc(s.profile.Protect, isLink))
+	d := decide(s.profile, facts{links: slices.ContainsFunc(s.profile.Protect, isLink), follows: follows()})
 	b, gaps := bound.Of(s.profile.Limits, bound.Terms{
 		Root: layout.SubjectOf(s.profile).UID == 0, TempFix: other, Able: func(w cgroup.Want) cgroup.Want { return cgroup.Host{}.Able(w) },
 	})
@@ -96,6 +96,12 @@ func (s *session) decide() error {
 	s.decision, s.bounds = d, b
 	s.profile.Limits = b.Limits // what is missing was accepted
 	return nil
+}
+
+// follows is the fact of that name. What cannot be read is not better.
+func follows() bool {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	return os.Geteuid() != 0 && (err != nil || layout.Propagates(string(text)))
 }
 
 // homes lists the homes of a user that firejail shows writable: the one of the
@@ -234,6 +240,11 @@ func (s *session) spawn(c sandbox.Command, h *bound.Hold, path string, streams [
 			},
 			Ready: func(_ *under.Run, program int) (int, error) {
 				pid := lowest(program)
+				if os.Geteuid() == 0 {
+					if err := under.Apart(pid); err != nil {
+						return pid, err
+					}
+				}
 				return pid, s.check(pid, sc)
 			},
 		}

@@ -57,7 +57,6 @@ func TestRules(t *testing.T) {
 	p := workspace(t, "ws")
 	p.Network = sandbox.NetworkRules
 	p.Egress = &sandbox.Egress{Rules: []string{strings.TrimPrefix(server.URL, "http://")}, Proxy: self}
-	var ports []string
 	for address, want := range map[string]string{server.URL: "418", "http://127.0.0.1:1": "403"} {
 		var out bytes.Buffer
 		r, err := opened(t, at, p).Run(context.Background(), sandbox.Command{Argv: []string{self, "-get", address}, Env: environment, Stdout: &out})
@@ -82,7 +81,6 @@ func TestRules(t *testing.T) {
 			c.Close()
 			t.Error("the proxy is left")
 		}
-		ports = append(ports, port)
 	}
 	plan, err := opened(t, at, p).Plan(sandbox.Command{Argv: []string{"true"}, Env: environment})
 	check(t, err)

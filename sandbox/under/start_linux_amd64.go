@@ -13,6 +13,7 @@ import (
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/bound"
+	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/sandbox/spawn"
 )
@@ -264,14 +265,51 @@ func Await(p *spawn.Plan, pipes *spawn.Pipes) error {
 // Serve lets a child of ours enter the network of a process, make the sockets of
 // the proxy there and send them to it, and waits until the proxy serves.
 func Serve(pid int, gate Gate, sockets func(*spawn.Plan)) error {
-	net, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
-	if err != nil {
-		return fmt.Errorf("open the command's network: %w", err)
+	if err := within(pid, "net", unix.CLONE_NEWNET, sockets); err != nil {
+		return err
 	}
-	defer net.Close()
-	owner, err := unix.IoctlRetInt(int(net.Fd()), unix.NS_GET_USERNS)
+	gate.CloseChild()
+	return gate.Ready()
+}
+
+// Apart takes care that nothing that the host mounts from now on appears among the
+// mounts of a process, where it could be written. Programs that lay out mounts
+// leave that open, so that removable media appear.
+func Apart(pid int) error {
+	name := "/proc/" + strconv.Itoa(pid) + "/mountinfo"
+	text, err := os.ReadFile(name)
+	if err != nil || !layout.Propagates(string(text)) {
+		return err
+	}
+	// A program may have mounted something over the root that its command does not see.
+	root, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("find the owner of the command's network: %w", err)
+		return fmt.Errorf("open the command's root: %w", err)
+	}
+	defer unix.Close(root)
+	err = within(pid, "mnt", unix.CLONE_NEWNS, func(p *spawn.Plan) {
+		p.Call("go to the command's root", unix.SYS_FCHDIR, []uintptr{uintptr(root)})
+		p.Call("make mounts private", unix.SYS_MOUNT, []uintptr{0, p.Str("."), 0, unix.MS_REC | unix.MS_PRIVATE, 0})
+	})
+	if err != nil {
+		return err
+	}
+	if text, err = os.ReadFile(name); err == nil && layout.Propagates(string(text)) {
+		err = errors.New("the mounts of the command cannot be made private")
+	}
+	return err
+}
+
+// within lets a child of ours enter a namespace of a process and go through steps.
+func within(pid int, kind string, flag uintptr, steps func(*spawn.Plan)) error {
+	space, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/" + kind)
+	if err != nil {
+		return fmt.Errorf("open a namespace of the command: %w", err)
+	}
+	defer space.Close()
+	owner, err := unix.IoctlRetInt(int(space.Fd()), unix.NS_GET_USERNS)
+	if err != nil {
+		return fmt.Errorf("find the owner of the command's namespace: %w", err)
 	}
 	defer unix.Close(owner)
 	pipes, err := spawn.NewPipes(0)
@@ -281,14 +319,18 @@ func Serve(pid int, gate Gate, sockets func(*spawn.Plan)) error {
 	defer pipes.Close()
 	p := spawn.NewPlan()
 	p.DieWithParent()
-	p.Call("enter the user namespace of the network", unix.SYS_SETNS, []uintptr{uintptr(owner), unix.CLONE_NEWUSER})
-	p.Call("enter the command's network", unix.SYS_SETNS, []uintptr{net.Fd(), unix.CLONE_NEWNET})
-	sockets(p)
-	if err := Await(p, pipes); err != nil {
-		return err
+	if !isOurs(owner) { // one cannot enter where one is
+		p.Call("enter the user namespace of the command", unix.SYS_SETNS, []uintptr{uintptr(owner), unix.CLONE_NEWUSER})
 	}
-	gate.CloseChild()
-	return gate.Ready()
+	p.Call("enter the command's namespace ("+kind+")", unix.SYS_SETNS, []uintptr{space.Fd(), flag})
+	steps(p)
+	return Await(p, pipes)
+}
+
+// isOurs says whether a user namespace is the one of this process.
+func isOurs(space int) bool {
+	var its, ours unix.Stat_t
+	return unix.Fstat(space, &its) == nil && unix.Stat("/proc/self/ns/user", &ours) == nil && its.Ino == ours.Ino
 }
 
 // Gate is what Serve needs of a running proxy.
