@@ -49,6 +49,8 @@ type finding struct {
 	What  string `json:"what"`
 	Do    string `json:"do,omitempty"` // what to do about it
 	Fixed bool   `json:"fixed,omitempty"`
+	// Fixable: --fix does it.
+	Fixable bool `json:"fixable,omitempty"`
 
 	mend func() error // does it; nil: not safe, or not possible
 }
@@ -136,7 +138,7 @@ func (c *doctorCall) mend() {
 		switch {
 		case f.mend == nil:
 		case !c.fix:
-			f.Do += " (sbx doctor --fix does it)"
+			f.Fixable = true
 		default:
 			if err := f.mend(); err != nil {
 				f.Do = "could not be fixed: " + err.Error()
@@ -156,6 +158,14 @@ func (c *doctorCall) count(l level) int {
 		}
 	}
 	return n
+}
+
+// counted is a number with what it counts, one or more.
+func counted(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }
 
 func (c *doctorCall) print(s *streams) int {
@@ -190,7 +200,11 @@ func (s *screen) finding(f finding) {
 		word, color = "fixed", green
 	}
 	fmt.Fprintf(s, "  %s %s\n", s.paint(color, fmt.Sprintf("%-8s", word)), visible(oneLine(f.What)))
-	if f.Do != "" && !f.Fixed {
-		fmt.Fprintf(s, "           %s\n", visible(oneLine(f.Do)))
+	do := f.Do
+	if f.Fixable {
+		do += " (sbx doctor --fix does it)"
+	}
+	if do != "" && !f.Fixed {
+		fmt.Fprintf(s, "           %s\n", visible(oneLine(do)))
 	}
 }

@@ -50,10 +50,14 @@ func TestDoctorKernel(t *testing.T) {
 		{"a profile", with(func(k *kernelState) { k.userErr, k.label = refused, "snap.code.code (enforce)" }), levelWarning, []string{"the profile snap.code.code"}},
 		{"an engine", with(func(k *kernelState) { k.userErr, k.container = refused, "/run/.containerenv exists" }), levelWarning, []string{"this is a container (/run/.containerenv exists)"}},
 		{"a filter", with(func(k *kernelState) { k.userErr, k.seccomp = refused, "2" }), levelWarning, []string{"a filter of system calls"}},
+		{"max 0 in a container", with(func(k *kernelState) { k.userErr, k.maxUser, k.container = refused, "0", "/.dockerenv exists" }), levelWarning, []string{"user.max_user_namespaces is 0"}},
 		{"nobody knows", with(func(k *kernelState) { k.userErr = refused }), levelWarning, []string{"operation not permitted"}},
 	} {
 		c := newDoctorCall()
 		c.kernelFindings(tt.k)
+		if tt.k.userErr != nil && strings.Count(c.said(levelWarning), "user namespaces cannot be used") != 1 {
+			t.Errorf("%s: not one reason: %+v", tt.name, c.findings)
+		}
 		for _, words := range tt.words {
 			if !strings.Contains(c.said(tt.level), words) {
 				t.Errorf("%s: no %q among %+v", tt.name, words, c.findings)
@@ -96,6 +100,8 @@ func TestDoctorLinks(t *testing.T) {
 		os.Symlink("../../outside/theirs", filepath.Join(ws, "sub", "out")),
 		os.Symlink("/nonexistent/file", filepath.Join(ws, "loose")),
 		os.Symlink("nothing", filepath.Join(ws, "loose-inside")),
+		os.Symlink("/usr/bin/env", filepath.Join(ws, "env")),
+		os.Symlink("/usr/no-such-file", filepath.Join(ws, "loose-in-usr")),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +113,7 @@ func TestDoctorLinks(t *testing.T) {
 	}
 	hard, inside := s.shared()
 	slices.Sort(s.out)
-	if !slices.Equal(hard, []string{"sub/shared"}) || inside != 1 || !slices.Equal(s.out, []string{"loose", "sub/out"}) {
+	if !slices.Equal(hard, []string{"sub/shared"}) || inside != 1 || !slices.Equal(s.out, []string{"loose", "loose-in-usr", "sub/out"}) || !slices.Equal(s.system, []string{"env"}) {
 		t.Errorf("hard %q, inside %d, out %q", hard, inside, s.out)
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -118,8 +124,33 @@ func TestDoctorLinks(t *testing.T) {
 	c := newDoctorCall()
 	c.workspace = ws
 	c.links(t.Context())
-	if said := c.said(levelWarning); !strings.Contains(said, "1 files") || !strings.Contains(said, "sub/shared") || !strings.Contains(said, "2 symbolic links") {
+	if said := c.said(levelWarning); !strings.Contains(said, "1 file has") || !strings.Contains(said, "sub/shared") || !strings.Contains(said, "3 symbolic links lead") {
 		t.Error(said)
+	}
+}
+
+// Directories of runs that were killed are found by name, owner and age, and
+// nothing else is.
+func TestDoctorStrays(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"HOME", "TMPDIR", "XDG_CACHE_HOME"} {
+		t.Setenv(name, home)
+	}
+	old := time.Now().Add(-strayAge - time.Minute)
+	for name, when := range map[string]time.Time{".sbx-setup-1": old, "sbx-probe-2": old, "sbx-probe-3": time.Now(), "sbx-other-4": old, "project": old} {
+		dir := filepath.Join(home, name)
+		if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "f"), nil, 0o644), os.Chtimes(dir, when, when)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, dir := range strays() {
+		if filepath.Dir(dir) == home {
+			got = append(got, filepath.Base(dir))
+		}
+	}
+	if want := []string{".sbx-setup-1", "sbx-probe-2"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,9 +17,9 @@ import (
 	"github.com/sbx-run/sbx/sandbox/none"
 )
 
-// cheap is the backend that is measured in a few milliseconds, without a program
+// cheap are the backends that are measured in a few milliseconds, without a program
 // or an engine.
-const cheap = "direct"
+var cheap = [...]string{"direct", "seatbelt", none.Name}
 
 // backends says what each can do here, which one a command gets, and whether
 // those that the configuration names are there.
@@ -41,7 +42,8 @@ func (c *doctorCall) backends(ctx context.Context) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		err, measured := works[name]
 		if _, lookup := c.known.Lookup(name); lookup != nil && name != sbx.Auto {
-			c.add(levelBroken, names[name]+": there is no backend "+quote(name)+": the commands it is for are refused", "the backends are: "+strings.Join(c.known.Names(), ", "))
+			c.add(levelBroken, names[name]+": there is no backend "+quote(name)+": the commands it is for are refused",
+				meant(name, c.known.Names(), "", "the backends are: "+strings.Join(c.known.Names(), ", ")))
 		} else if measured && err != nil {
 			c.add(levelBroken, names[name]+": the backend "+name+" does not work here, and nothing takes its place: "+sandbox.PassedFor(name, err).Why, c.hintFor(name))
 		}
@@ -68,7 +70,7 @@ func (c *doctorCall) namedBackends() map[string]string {
 	}
 	note(c.file.Slots.All, "slots.sandbox")
 	note(c.file.Backends, "sbx.backend")
-	if own := runtimesWrapper(c.file.Sandbox); own != "" && len(c.file.Backends) == 0 {
+	if own := runtimesWrapper(c.file.Sandbox); own != "" && len(c.file.Backends) == 0 && filepath.IsAbs(c.file.Sandbox) {
 		names[own] = "sandbox"
 	}
 	return names
@@ -85,24 +87,31 @@ func (c *doctorCall) measurements(ctx context.Context) []chooser.Measured {
 		}
 		return list
 	}
+	var never, old []string
 	for _, name := range c.known.Names() {
 		b, err := c.known.Lookup(name)
 		if err != nil {
 			continue
 		}
 		m, same, ok := c.store.Last(b)
-		if name == cheap && (!ok || !same) || name == none.Name {
+		if slices.Contains(cheap[:], name) && (!ok || !same) {
 			m, same, ok = chooser.Measure(ctx, b, c.store), true, true
 		}
 		switch {
 		case !ok:
-			c.add(levelNote, name+": never measured", "sbx doctor --live measures it")
+			never = append(never, name)
 		case !same:
-			c.add(levelNote, fmt.Sprintf("%s: %s, and the host or sbx has changed since", name, ago(m.When)), "sbx doctor --live measures it anew")
+			old = append(old, name)
 		default:
 			list = append(list, m)
 			c.measured(m)
 		}
+	}
+	if len(never) > 0 {
+		c.add(levelNote, "never measured: "+strings.Join(never, ", "), "sbx doctor --live measures them")
+	}
+	if len(old) > 0 {
+		c.add(levelNote, "measured when this host, sbx or a variable like DOCKER_HOST was another: "+strings.Join(old, ", "), "sbx doctor --live measures them anew")
 	}
 	return list
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sbx-run/sbx/config"
+	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/secretsenv"
 )
 
@@ -24,7 +25,7 @@ func (c *doctorCall) configuration() {
 		c.add(levelNote, "there is no place for a configuration: HOME is not set", "set HOME, or PEPE_CONFIG to a file")
 		return
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		c.add(levelOK, "no file "+path+": the defaults hold", "")
 	}
 	file, err := config.Load(os.Getenv)
@@ -39,6 +40,7 @@ func (c *doctorCall) configuration() {
 	c.add(levelOK, path, "")
 	c.modes(path)
 	c.keys(path)
+	c.words()
 	c.values(path)
 	c.refusals()
 }
@@ -52,17 +54,28 @@ func (c *doctorCall) refusals() {
 		_, err = call.newEngine(options)
 	}
 	if err != nil {
-		do := "correct the configuration or the variable"
-		var hinted *hintedError
-		if errors.As(err, &hinted) && hinted.hint != "" {
-			do = hinted.hint
-		}
-		c.add(levelBroken, "every command is refused: "+err.Error(), do)
+		c.addError(levelBroken, "every command is refused: ", err)
 	}
+}
+
+// addError adds a finding with the hint of an error.
+func (c *doctorCall) addError(l level, what string, err error) {
+	do := "correct the configuration or the variable"
+	var hinted *hintedError
+	if errors.As(err, &hinted) && hinted.hint != "" {
+		do = hinted.hint
+	}
+	c.add(l, what+err.Error(), do)
 }
 
 // modes finds a file or a directory that others can read or change.
 func (c *doctorCall) modes(path string) {
+	before := len(c.findings)
+	defer func() {
+		if err := proc.Guarded(path); err != nil && len(c.findings) == before { // by its owner, or above
+			c.add(levelBroken, "what confines commands: "+err.Error(), "let it belong to you, or put the file elsewhere (PEPE_HOME, PEPE_CONFIG)")
+		}
+	}()
 	const group, world = 0o020, 0o002
 	for _, at := range [...]struct {
 		path  string

@@ -145,9 +145,12 @@ func forbidsNamespaces(k kernelState) []reason {
 	} else if k.label != "" && !strings.HasPrefix(k.label, "unconfined") {
 		list = append(list, reason{"this process runs under the profile " + k.label, "a profile that allows userns and mount"})
 	}
+	if len(list) > 0 {
+		return list // which is sure; that engines forbid them is only likely
+	}
 	if k.container != "" {
 		list = append(list, reason{"this is a container (" + k.container + "), and engines forbid them", "the tier landlock works there; or run the container with less strict options"})
-	} else if k.seccomp == "2" && len(list) == 0 {
+	} else if k.seccomp == "2" {
 		list = append(list, reason{"a filter of system calls lies on this process", "start sbx outside of the sandbox that it is in"})
 	}
 	if len(list) == 0 {

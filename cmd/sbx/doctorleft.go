@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/sbx-run/sbx"
 	"github.com/sbx-run/sbx/changes"
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/none"
 )
 
 // leftovers looks for what runs left behind: sessions, previews, temp directories,
@@ -22,22 +26,70 @@ func (c *doctorCall) leftovers(ctx context.Context) {
 				"it ends by itself; sbx session stop "+r.Key, nil)
 		}
 	}
-	engine, err := sbx.New(sbx.Options{Backend: cheap, PreviewKept: c.file.PreviewKeep})
+	engine, err := sbx.New(sbx.Options{Backend: none.Name, PreviewKept: c.file.PreviewKeep})
 	if err != nil {
 		return
 	}
 	defer engine.Close()
 	c.previews(engine)
 	if dirs := engine.Abandoned(); len(dirs) > 0 {
-		c.addMendable(levelNote, fmt.Sprintf("%d temp directories of runs that were killed: %s", len(dirs), strings.Join(shortened(dirs), ", ")),
+		c.addMendable(levelNote, killed(dirs)+": "+strings.Join(shortened(dirs), ", "),
 			"the next run that needs the place removes them", func() error { return engine.RemoveAbandoned() })
+	}
+	if dirs := strays(); len(dirs) > 0 {
+		c.addMendable(levelNote, killed(dirs)+" (sbx probe, sbx setup and the like): "+strings.Join(shortened(dirs), ", "), "rm -r takes them away", func() error {
+			var errs []error
+			for _, dir := range dirs {
+				errs = append(errs, os.RemoveAll(dir))
+			}
+			return errors.Join(errs...)
+		})
 	}
 	if c.live {
 		c.containers(ctx)
 	}
-	if len(c.findings) == before {
+	switch {
+	case len(c.findings) > before:
+	case c.live:
 		c.add(levelOK, "nothing", "")
+	default:
+		c.add(levelOK, "nothing (engines are asked for containers with --live)", "")
 	}
+}
+
+func killed(dirs []string) string {
+	return counted(len(dirs), "temp directory of a run that was", "temp directories of runs that were") + " killed"
+}
+
+// strayNames begin the names of directories that subcommands make for as long as
+// they run.
+var strayNames = [...]string{"sbx-probe-", "sbx-try-", "sbx-script-", "sbx-setup-", ".sbx-setup-"}
+
+// strayAge is how long none of them runs.
+const strayAge = 2 * time.Hour
+
+// strays lists those that are the caller's own and that nobody uses any more.
+func strays() []string {
+	places := []string{os.TempDir(), "/var/tmp", "/dev/shm"}
+	if cache, err := os.UserCacheDir(); err == nil {
+		places = append(places, cache)
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		places = append(places, home)
+	}
+	slices.Sort(places)
+	var list []string
+	for _, place := range slices.Compact(places) {
+		entries, _ := os.ReadDir(place)
+		for _, e := range entries {
+			info, err := e.Info()
+			if err == nil && e.IsDir() && ownFile(info) && time.Since(info.ModTime()) > strayAge &&
+				slices.ContainsFunc(strayNames[:], func(begin string) bool { return strings.HasPrefix(e.Name(), begin) }) {
+				list = append(list, filepath.Join(place, e.Name()))
+			}
+		}
+	}
+	return list
 }
 
 // previews lists what is kept for later, and what was cut off.
@@ -71,7 +123,7 @@ func (c *doctorCall) containers(ctx context.Context) {
 		if err != nil || len(left) == 0 { // an engine that is not there has none
 			continue
 		}
-		c.addMendable(levelWarning, fmt.Sprintf("%d containers of %s whose sbx is gone: %s", len(left), name, strings.Join(shortened(left), ", ")),
+		c.addMendable(levelWarning, fmt.Sprintf("%s of %s whose sbx is gone: %s", counted(len(left), "container", "containers"), name, strings.Join(shortened(left), ", ")),
 			"the next command on "+name+" removes them", func() error {
 				_, err := sweeper.Sweep(ctx, true)
 				return err

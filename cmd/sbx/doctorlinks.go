@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sbx-run/sbx/sandbox/proc"
 )
 
 // The search for links ends after so many files or so long: it says so then.
@@ -23,8 +25,14 @@ type linkSearch struct {
 	names map[fileID][]string // of files with a second name, those below root
 	links map[fileID]uint64   // how many names each has
 	out   []string            // symbolic links that leave root
-	seen  int
+	// system are those that lead to what is installed there: nobody but root
+	// changes that.
+	system []string
+	seen   int
 }
+
+// installed are the trees of the system's programs and libraries.
+var installed = [...]string{"/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/opt/", "/nix/store/"}
 
 // links looks for what a command in the workspace could change outside of it by a
 // second name, and for what programs outside follow out of it.
@@ -46,14 +54,17 @@ func (c *doctorCall) links(ctx context.Context) {
 	}
 	hard, elsewhere := s.shared()
 	if len(hard) > 0 && done {
-		c.add(levelWarning, fmt.Sprintf("%d files of %s have a second name outside of it, under which a command changes them, too: %s", len(hard), root, strings.Join(shortened(hard), ", ")),
+		c.add(levelWarning, fmt.Sprintf("%s a second name outside of %s, under which a command changes it, too: %s", counted(len(hard), "file has", "files have"), root, strings.Join(shortened(hard), ", ")),
 			"cp -p FILE FILE.new && mv FILE.new FILE gives it a copy of its own; objects of a repository come from git clone of a local path (--no-hardlinks)")
 	}
+	if len(s.system) > 0 {
+		c.add(levelNote, fmt.Sprintf("%s out of %s to what the system has installed, as those of a Python environment do: %s", counted(len(s.system), "symbolic link leads", "symbolic links lead"), root, strings.Join(shortened(s.system), ", ")), "")
+	}
 	if len(s.out) > 0 {
-		c.add(levelWarning, fmt.Sprintf("%d symbolic links lead out of %s; a command can read there, and who follows them outside leaves it: %s", len(s.out), root, strings.Join(shortened(s.out), ", ")),
+		c.add(levelWarning, fmt.Sprintf("%s out of %s; a command can read there, and who follows them outside leaves it: %s", counted(len(s.out), "symbolic link leads", "symbolic links lead"), root, strings.Join(shortened(s.out), ", ")),
 			"fine where they are meant; otherwise remove them")
 	}
-	if len(hard)+len(s.out) == 0 && done {
+	if len(hard)+len(s.out)+len(s.system) == 0 && done {
 		what := fmt.Sprintf("%s: no link leads out of it", root)
 		if elsewhere > 0 {
 			what += fmt.Sprintf(" (%d files have several names, all in it)", elsewhere)
@@ -109,7 +120,11 @@ func (s *linkSearch) symlink(path string) {
 		target = filepath.Clean(to)
 	}
 	if target != s.root && !strings.HasPrefix(target, strings.TrimSuffix(s.root, "/")+"/") {
-		s.out = append(s.out, s.relative(path))
+		list := &s.out
+		if slices.ContainsFunc(installed[:], func(tree string) bool { return strings.HasPrefix(target, tree) }) && proc.Guarded(target) == nil {
+			list = &s.system
+		}
+		*list = append(*list, s.relative(path))
 	}
 }
 

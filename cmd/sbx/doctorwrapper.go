@@ -5,9 +5,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/sbx-run/sbx/config"
 	wrapped "github.com/sbx-run/sbx/sandbox/command"
+	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/wrappers"
 )
 
@@ -48,6 +51,12 @@ func (c *doctorCall) wrapper() {
 
 // configuredWrapper looks at what the runtime is configured with.
 func (c *doctorCall) configuredWrapper(path string) {
+	if keys, err := config.ReadKeys(c.file.Path); path == "" && err == nil && slices.Contains(keys, "sandbox") {
+		if _, ok := config.ReadText(c.file.Path, sandboxKey); !ok {
+			c.add(levelWarning, `"sandbox" is no text: the runtime takes that for none, and runs its commands on the host`, "sbx setup")
+			return
+		}
+	}
 	if path == "" {
 		c.add(levelNote, `the runtime is configured without a wrapper ("sandbox"): it runs its commands on the host`, "sbx setup")
 		return
@@ -73,6 +82,8 @@ func (c *doctorCall) configuredWrapper(path string) {
 	case info.Mode().Perm()&(group|world) != 0:
 		mode := info.Mode().Perm() &^ (group | world)
 		c.addMendable(levelBroken, `"sandbox": `+path+": others can change it", "chmod go-w "+path, func() error { return os.Chmod(path, mode) })
+	case proc.Guarded(path) != nil:
+		c.add(levelBroken, `"sandbox": `+path+": "+proc.Guarded(path).Error(), "let it belong to you, or put it elsewhere: sbx setup")
 	case !wrapped.Ours(path):
 		c.add(levelNote, `"sandbox": `+path+" is not of sbx's writing: what it confines is not known", "sbx probe command:"+path+" tries it")
 	default:

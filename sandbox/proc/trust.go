@@ -26,7 +26,30 @@ func Trusted(path string, p sandbox.Profile) error {
 	if !filepath.IsAbs(path) {
 		return errors.New("its path must be absolute")
 	}
-	w := way{profile: p, at: filepath.VolumeName(path) + string(filepath.Separator), rest: parts(path)}
+	w := way{profile: p, end: trustedFile}
+	return w.walk(path)
+}
+
+// Guarded refuses a file that somebody else than root or us could change, or move
+// by a directory above it, as Trusted does with programs.
+func Guarded(path string) error {
+	w := way{end: onlyOurs}
+	return w.walk(path)
+}
+
+// way is how far the path of a file has been followed.
+type way struct {
+	profile sandbox.Profile
+	end     func(path string, info fs.FileInfo) error // judges the file
+	at      string                                    // a directory, without links
+	open    error                                     // others can write to it, but it is sticky
+	rest    []string
+	links   int
+}
+
+// walk follows an absolute path to its end.
+func (w *way) walk(path string) error {
+	w.at, w.rest = filepath.VolumeName(path)+string(filepath.Separator), parts(path)
 	if err := w.directory(); err != nil {
 		return err
 	}
@@ -36,15 +59,6 @@ func Trusted(path string, p sandbox.Profile) error {
 		}
 	}
 	return nil
-}
-
-// way is how far the path of a program has been followed.
-type way struct {
-	profile sandbox.Profile
-	at      string // a directory, without links
-	open    error  // others can write to it, but it is sticky
-	rest    []string
-	links   int
 }
 
 func parts(path string) []string {
@@ -79,7 +93,7 @@ func (w *way) step() error {
 	case isLink:
 		return w.follow(next, info)
 	case last:
-		return trustedFile(next, info)
+		return w.end(next, info)
 	}
 	w.at = next
 	return w.judge(info)
