@@ -53,7 +53,8 @@ func Serve(b sandbox.Backend, args []string) int {
 	in := json.NewDecoder(bufio.NewReader(orders))
 	in.DisallowUnknownFields() // what we do not know may have been meant to confine
 	out, status := handle(b, verb, in)
-	if err := json.NewEncoder(answers).Encode(out); err != nil {
+	// sbx may have been killed: then nobody is left to be told.
+	if err := json.NewEncoder(answers).Encode(out); err != nil && !errors.Is(err, syscall.EPIPE) {
 		fmt.Fprintf(os.Stderr, "%s%s: error: write the result: %v\n", Prefix, b.Name(), err)
 	}
 	return status
