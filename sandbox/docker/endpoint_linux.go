@@ -62,7 +62,7 @@ func (b *Backend) podmanEndpoint() endpoint {
 	if container.IsSocket(standing) {
 		return endpoint{host: "unix://" + standing, from: "the default"}
 	}
-	return endpoint{from: "podman system service"}
+	return endpoint{from: ownService}
 }
 
 // firstSocket is the engine of the machine if there is one, else that of the

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,16 +96,33 @@ func (e *engine) Close() {
 	}
 }
 
+// native is an error of the engine without the words of its client. One that says
+// that the engine is going away says so.
+func (e *engine) native(err error) error {
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		return err
+	case client.IsErrConnectionFailed(err), strings.Contains(err.Error(), "client connection is closing"):
+		return fmt.Errorf("the engine at %s was stopped meanwhile", cmp.Or(e.at.path(), e.at.host))
+	}
+	return short(err)
+}
+
 // unreachable says in one sentence why an engine does not answer and what to do.
 func (b *Backend) unreachable(at endpoint, err error) error {
 	path := at.path()
 	switch {
+	case at.from == ownService:
+		return b.unavailable("", fmt.Errorf("the %s that sbx started was ended by somebody", ownService))
 	case path == "":
 		return b.unavailable(fmt.Sprintf("connect to %s (%s)", at.host, at.from), err)
 	case errors.Is(err, syscall.EACCES) || unix.Access(path, unix.W_OK) == unix.EACCES:
 		return b.unavailable("", fmt.Errorf("no permission for the socket %s: join the group that owns it, or use a rootless engine", path))
 	case !container.IsSocket(path):
 		return b.unavailable("", fmt.Errorf("there is no engine: %s (%s) does not exist; start %s, or set %s", path, at.from, b.engine, b.hostVariable()))
+	}
+	if client.IsErrConnectionFailed(err) {
+		err = errors.New("nobody listens, start " + b.engine)
 	}
 	return b.unavailable("", fmt.Errorf("the engine at %s does not answer: %w", path, err))
 }
@@ -131,6 +149,9 @@ func (b *Backend) nature(at endpoint) nature {
 	}
 	return rootlessDocker
 }
+
+// ownService names the endpoint of a service of our own.
+const ownService = "podman system service"
 
 // service is a podman service of our own. It ends with us.
 type service struct {
@@ -162,20 +183,19 @@ func (b *Backend) startService(ctx context.Context, p sandbox.Profile) (*service
 	// Set but empty, it makes podman look for another machine.
 	s.command.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "CONTAINER_HOST=") })
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	started, ended := make(chan error), make(chan struct{})
+	started, ended := make(chan error), make(chan error, 1)
 	go func() {
 		goruntime.LockOSThread()
 		defer goruntime.UnlockOSThread()
 		err := s.command.Start()
 		started <- err
 		if err == nil {
-			_ = s.command.Wait()
-			close(ended)
+			ended <- s.command.Wait()
 		}
 	}()
 	if err := <-started; err != nil {
 		_ = os.RemoveAll(dir)
-		return nil, b.unavailable("start podman system service", err)
+		return nil, b.unavailable("start "+ownService, err)
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		if fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
@@ -186,9 +206,9 @@ func (b *Backend) startService(ctx context.Context, p sandbox.Profile) (*service
 			}
 		}
 		select {
-		case <-ended:
+		case how := <-ended:
 			_ = os.RemoveAll(dir)
-			return nil, b.unavailable("start podman system service", errors.New(lastLine(s.said.String())))
+			return nil, b.unavailable("start "+ownService, errors.New(cmp.Or(lastLine(s.said.String()), fmt.Sprint("it ended: ", how))))
 		case <-ctx.Done():
 			s.end()
 			return nil, ctx.Err()
@@ -196,7 +216,7 @@ func (b *Backend) startService(ctx context.Context, p sandbox.Profile) (*service
 		}
 		if time.Now().After(deadline) {
 			s.end()
-			return nil, b.unavailable("start podman system service", errors.New("it does not listen after 20 s"))
+			return nil, b.unavailable("start "+ownService, errors.New("it does not listen after 20 s"))
 		}
 	}
 }

@@ -104,13 +104,13 @@ func (e *engine) Create(ctx context.Context, s container.Spec) (string, []sandbo
 		}
 		done, err = e.ContainerCreate(ctx, options)
 	}
-	return done.ID, limitGaps(done.Warnings), err
+	return done.ID, limitGaps(done.Warnings), e.native(err)
 }
 
 // Start starts it.
 func (e *engine) Start(ctx context.Context, id string) error {
 	_, err := e.ContainerStart(ctx, id, client.ContainerStartOptions{})
-	return err
+	return e.native(err)
 }
 
 // Wait waits for its end.

@@ -80,7 +80,7 @@ func (c *Conn) attend(ctx context.Context, cmd sandbox.Command, t *terminal) (sa
 		case r := <-answers:
 			switch {
 			case r.err != nil:
-				return sandbox.Result{Ending: sandbox.Lost, ExitCode: 125}, fmt.Errorf("the container ended before it said how the command did: %w", sandbox.ErrLost)
+				return sandbox.Result{Ending: sandbox.Lost, ExitCode: 125}, fmt.Errorf("the container was ended before it said how the command did, by its engine, by somebody, or for want of memory: %w", sandbox.ErrLost)
 			case r.terminal != nil:
 				t.begin(r.terminal)
 				go c.listen(answers)
