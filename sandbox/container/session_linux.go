@@ -236,8 +236,8 @@ func (s *session) learn(gaps []sandbox.Gap) error {
 	return nil
 }
 
-// explain puts what an engine means into words that help.
-func explain(err error) error {
+// Explain puts what an engine means into words that help.
+func Explain(err error) error {
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "bind source path does not exist"), strings.Contains(text, "no such file or directory") && strings.Contains(text, "statfs"):

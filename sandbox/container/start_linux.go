@@ -51,7 +51,7 @@ func (s *session) box(ctx context.Context, orphaned <-chan struct{}, kind Kind) 
 	case err != nil && inOwnWords(err):
 		return nil, err
 	case err != nil:
-		return nil, s.notStarted("create container", explain(err))
+		return nil, s.notStarted("create container", Explain(err))
 	}
 	if err := s.learn(gaps); err != nil {
 		s.remove(id)
@@ -101,7 +101,7 @@ func (s *session) start(ctx context.Context, l *pid1.Listener, id string) (*pid1
 			return conn, nil
 		case err := <-started:
 			if err != nil {
-				return give(s.notStarted("start container", explain(err)))
+				return give(s.notStarted("start container", Explain(err)))
 			}
 			late, watch = time.After(connectTime), time.After(100*time.Millisecond)
 		case <-watch:

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 	"golang.org/x/sys/unix"
 
@@ -121,10 +122,13 @@ func (b *Backend) unreachable(at endpoint, err error) error {
 	case !container.IsSocket(path):
 		return b.unavailable("", fmt.Errorf("there is no engine: %s (%s) does not exist; start %s, or set %s", path, at.from, b.engine, b.hostVariable()))
 	}
-	if client.IsErrConnectionFailed(err) {
+	switch {
+	case cerrdefs.IsInvalidArgument(err): // of the negotiation
+		return b.unavailable("", fmt.Errorf("the engine at %s is too old: %w", path, err))
+	case client.IsErrConnectionFailed(err):
 		err = errors.New("nobody listens, start " + b.engine)
 	}
-	return b.unavailable("", fmt.Errorf("the engine at %s does not answer: %w", path, err))
+	return b.unavailable("", fmt.Errorf("the engine at %s does not answer: %w", path, short(err)))
 }
 
 func (b *Backend) hostVariable() string {

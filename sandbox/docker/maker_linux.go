@@ -93,7 +93,7 @@ func (e *engine) Create(ctx context.Context, s container.Spec) (string, []sandbo
 	}
 	if made.config.NetworkDisabled {
 		if _, err := s.WriteHosts(); err != nil {
-			return "", nil, err
+			return "", nil, e.backend.notStarted("", err) // the disk is this machine's
 		}
 	}
 	options := client.ContainerCreateOptions{Config: &made.config, HostConfig: &made.host}
@@ -120,7 +120,7 @@ func (e *engine) Wait(ctx context.Context, id string) string {
 	case r := <-wait.Result:
 		return container.EndedWith(r.StatusCode)
 	case err := <-wait.Error:
-		return err.Error()
+		return e.native(err).Error()
 	}
 }
 

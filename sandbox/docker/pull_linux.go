@@ -24,6 +24,9 @@ type puller interface {
 func (b *Backend) pull(ctx context.Context, e puller, image string, never bool) error {
 	login := container.LoginFor(image, b.options.Getenv)
 	absent := func(why error) error {
+		if strings.Contains(why.Error(), "no space left") {
+			return b.notStarted("pull "+image, container.Explain(why))
+		}
 		return b.notStarted("", fmt.Errorf("the image %s is not here (%w): fetch it with `%s pull %s`%s, or load it with `%s load -i FILE`",
 			image, why, b.engine, image, login.Hint(), b.engine))
 	}
