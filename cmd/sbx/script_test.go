@@ -26,8 +26,9 @@ const (
 	binVar     = "SBX_TEST_BIN"         // directory with sbx and sbx-exec
 	scriptsVar = "SBX_TEST_SCRIPTS"     // directory with the scripts
 	rootVar    = "SBX_TEST_ROOT"        // directory below which the scripts work
-	engineVar  = "SBX_TEST_DOCKER_HOST" // of scripts/engines.sh
-	requireVar = "SBX_REQUIRE"          // abilities whose absence is a failure
+	engineVar  = "SBX_TEST_DOCKER_HOST" // of scripts/engines.sh, as the next
+	socketVar  = "SBX_TEST_CONTAINERD"
+	requireVar = "SBX_REQUIRE" // abilities whose absence is a failure
 )
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -56,6 +57,9 @@ func build(dir string) error {
 	programs := []string{"sbx", "sbx-proxy"}
 	if os.Getenv(engineVar) != "" {
 		programs = append(programs, "sbx-init", "sbx-backend-docker")
+	}
+	if os.Getenv(socketVar) != "" {
+		programs = append(programs, "sbx-init", "sbx-backend-containerd")
 	}
 	for _, name := range programs {
 		c := exec.Command("go", "build", "-o", filepath.Join(dir, name), "../"+name)
@@ -182,7 +186,8 @@ func setupScript(env *testscript.Env) error {
 	env.Setenv("WS", filepath.Join(env.WorkDir, "ws"))
 	env.Setenv("PATH", searchPath())
 	env.Setenv("BIN", os.Getenv(binVar))
-	env.Setenv("ENGINE", os.Getenv(engineVar)) // by a name that sbx does not take out
+	env.Setenv("ENGINE", os.Getenv(engineVar)) // by names that sbx does not take out
+	env.Setenv("CONTAINERD", os.Getenv(socketVar))
 	env.Setenv("MARK", fmt.Sprintf("600.%d", time.Now().UnixNano()))
 	env.Setenv("UID", strconv.Itoa(os.Geteuid()))
 	return nil
@@ -200,7 +205,7 @@ func searchPath() string {
 	return strings.Join(path, string(filepath.ListSeparator))
 }
 
-// condition knows [root], [direct], [full] and [docker]. An ability named in SBX_REQUIRE that is
+// condition knows [root], [direct], [full], [docker] and [containerd]. An ability named in SBX_REQUIRE that is
 // absent fails the script instead of skipping it.
 func condition(cond string) (bool, error) {
 	have := false
@@ -209,11 +214,11 @@ func condition(cond string) (bool, error) {
 		return os.Geteuid() == 0, nil
 	case "direct":
 		have = exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--backend", "direct", "--workspace", os.Getenv(scriptsVar), "--dry-run", "--", "true").Run() == nil
-	case "docker": // the ordinary user of the tests may not reach its socket
+	case "docker", "containerd": // the ordinary user of the tests may not reach their sockets
 		if os.Geteuid() != 0 {
 			return false, nil
 		}
-		have = os.Getenv(engineVar) != ""
+		have = os.Getenv(map[string]string{"docker": engineVar, "containerd": socketVar}[cond]) != ""
 	case "full": // the tier with namespaces
 		out, err := exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--backend", "direct", "--workspace", os.Getenv(scriptsVar), "--dry-run", "--", "true").Output()
 		have = err == nil && strings.Contains(string(out), `"tier":"full"`)

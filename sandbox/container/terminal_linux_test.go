@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
-	"github.com/sbx-run/sbx/sandbox/docker"
 )
 
 // openTerminal makes a terminal of the host: our end, and the caller's.
@@ -90,39 +89,4 @@ func TestTerminalOnOneStream(t *testing.T) {
 			r.Errorf("%q, %+v", out.String(), result)
 		}
 	})
-}
-
-// An image that is not here is fetched before the command, and its time limit.
-func TestPull(t *testing.T) {
-	registry := os.Getenv("SBX_TEST_REGISTRY")
-	if registry == "" {
-		if strings.Contains(os.Getenv("SBX_REQUIRE"), "docker") {
-			t.Fatal("there is no registry: scripts/engines.sh starts one")
-		}
-		t.Skip("there is no registry")
-	}
-	r := newRoom(t, "docker")
-	image := registry + "/busybox:1"
-	r.removeImage(image)
-	t.Cleanup(func() { r.removeImage(image) })
-	r.profile.Container.Image = image
-	if _, err := r.open().Run(t.Context(), sandbox.Command{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), "docker pull") {
-		t.Errorf("not to be fetched: %v", err)
-	}
-	r.profile.Container.NoPull = false
-	var shown strings.Builder
-	o := options()
-	o.Progress = &shown
-	s, err := docker.New("docker", o).Open(t.Context(), r.profile)
-	check(t, err)
-	out, result := r.run(s, "echo", "fetched")
-	check(t, s.Close())
-	if out != "fetched\n" || result.ExitCode != 0 || !strings.HasPrefix(shown.String(), "sbx: pulling "+image) {
-		t.Errorf("%q, %+v, %q", out, result, shown.String())
-	}
-	r.profile.Container.Image = registry + "/absent:1"
-	if _, err := r.open().Run(t.Context(), sandbox.Command{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), "absent:1 is not here") {
-		t.Errorf("absent: %v", err)
-	}
-	r.leavesNothing()
 }
