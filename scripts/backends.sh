@@ -3,15 +3,35 @@
 # an ordinary user, and where user namespaces are refused. Needs root. The engines
 # of containers are those of scripts/engines.sh that the environment names, else
 # it starts its own.
+# The user is one of the accounts of scripts/test-machine.sh, with a home directory:
+# firejail runs for nobody whom the system does not know, and not below /var/tmp.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+if [ -z "${SBX_BACKENDS_HERE:-}" ]; then
+	SBX_BACKENDS_HERE=1 exec scripts/test-machine.sh run "$0" "$@"
+fi
+for user in $(seq -f sbx-test-%g 0 7) ''; do
+	if [ -z "$user" ]; then
+		echo "backends: error: all accounts of scripts/test-machine.sh are in use" >&2
+		exit 1
+	fi
+	exec 7>"/run/sbx-test-users/$user"
+	if flock --nonblock 7; then
+		break
+	fi
+done
 work=$(mktemp -d /var/tmp/sbx-backends-XXXXXX)
-trap 'rm -rf "$work"' EXIT
+clean() {
+	ps -o pid= -u "$user" | xargs --no-run-if-empty kill # podman leaves a process on purpose
+	rm -rf "$work" "/home/${user:?}"
+}
+trap clean EXIT
 chmod 755 "$work"
 CGO_ENABLED=0 "${GO:-go}" build -o "$work/" ./cmd/sbx ./cmd/sbx-proxy ./cmd/sbx-init ./cmd/sbx-backend-*
-mkdir "$work/home" "$work/room"
+mkdir "$work/room"
+install -d -m 755 -o "$user" -g "$user" "/home/$user"
 if [ -z "${SBX_TEST_IMAGES:-}" ]; then
-	trap 'scripts/engines.sh stop "$work/engines"; rm -rf "$work"' EXIT
+	trap 'scripts/engines.sh stop "$work/engines"; clean' EXIT
 	scripts/engines.sh start "$work/engines"
 	# shellcheck source=/dev/null
 	. "$work/engines/env"
@@ -19,14 +39,13 @@ fi
 export DOCKER_HOST=$SBX_TEST_DOCKER_HOST CONTAINERD_ADDRESS=$SBX_TEST_CONTAINERD
 export CONTAINERS_STORAGE_CONF=$SBX_TEST_PODMAN/storage.conf CONTAINERS_CONF=$SBX_TEST_PODMAN/containers.conf
 image=sbx-test/tools:1
-chown 65533:65533 "$work/home"
 
 # matrix FILE prints a report up to the first heading: the table by control.
 matrix() { sed '/^## /,$d' "$1"; }
 gaps() { sed -n '/^## Gaps/,/^## Every/p' "$1" | sed '1d;$d'; }
 
 "$work/sbx" probe --all --image "$image" --markdown >"$work/root" || [ $? -eq 1 ]
-setpriv --reuid 65533 --regid 65533 --clear-groups env -i "HOME=$work/home" "PATH=/usr/local/bin:/usr/bin:/bin" \
+setpriv --reuid "$user" --regid "$user" --clear-groups env -i "HOME=/home/$user" "PATH=/usr/local/bin:/usr/bin:/bin" \
 	"$work/sbx" probe --all --markdown >"$work/user" || [ $? -eq 1 ]
 # As in a default container: no further user namespace can be made.
 unshare --user --map-root-user --mount sh -c 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"' sh \
