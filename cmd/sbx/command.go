@@ -9,11 +9,13 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 	wrapped "github.com/sbx-run/sbx/sandbox/command"
 	"github.com/sbx-run/sbx/sandbox/probes"
+	"github.com/sbx-run/sbx/sandbox/ssh"
 )
 
 // allGaps is the word of --accept-gap and sbx.accept_gaps for every control. It is
-// for wrappers that sbx did not write: nobody knows what they hold. Of any other
-// backend a gap is accepted by its name.
+// for wrappers that sbx did not write, of which nobody knows what they hold, and for
+// other machines on which no sbx runs, where nothing is held. Of any other backend a
+// gap is accepted by its name.
 const allGaps = "all"
 
 // commandBackend is the wrapper at a path, with what the configuration says of it.
@@ -61,8 +63,8 @@ func acceptedGaps(names []string, flags gapNames, backend string) ([]sandbox.Con
 	if !all {
 		return append(list, flags...), nil
 	}
-	if !isWrapper(backend) {
-		return nil, usage("gap "+quote(allGaps), "it is for wrappers of your own (--backend command:PATH); name each gap that you accept")
+	if !isWrapper(backend) && backend != ssh.Name {
+		return nil, usage("gap "+quote(allGaps), "it is for wrappers of your own (--backend command:PATH) and other machines without sbx (--backend ssh); name each gap that you accept")
 	}
 	return sandbox.Controls(), nil
 }

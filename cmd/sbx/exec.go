@@ -13,6 +13,7 @@ import (
 	"github.com/sbx-run/sbx/config"
 	"github.com/sbx-run/sbx/permit"
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/ssh"
 )
 
 const execHelp = `sbx exec: run a program confined to one directory. No shell is added.
@@ -78,7 +79,7 @@ const confineHelp = `
   --allow-unparsed    run text that could not be read as a whole
   --tier TIER         use this tier only (full, landlock): landlock starts faster, full holds more
   --require TIER      refuse where the backend gives a weaker tier (full, landlock)
-  --accept-gap NAME   run although this control is missing here; all: with command:PATH only
+  --accept-gap NAME   run although this control is missing here; all: command:PATH and ssh only
   --preview[=home]    write beside the workspace (and home), show what would change, ask
   --diff              with --preview: show the text changes
   --apply, --discard  with --preview: decide without asking; --apply if it succeeds
@@ -413,6 +414,7 @@ func (s *streams) report(err error) {
 		workspace *sbx.WorkspaceError
 		path      *sbx.PathError
 		gaps      *sandbox.GapError
+		unheld    *ssh.UnheldError
 		preview   *sbx.PreviewError
 		refused   *permit.RefusedError
 		changed   *sbx.ChangedError
@@ -439,6 +441,9 @@ func (s *streams) report(err error) {
 	case errors.As(err, &gaps) && isWrapper(gaps.Backend):
 		s.say("refused", "nobody claims for the wrapper "+gaps.Backend+" that it holds "+gapList(gaps.Gaps))
 		s.say("hint", "sbx probe "+gaps.Backend+" shows what it holds, for sbx.wrappers in the configuration; --accept-gap all runs it without the rest")
+	case errors.As(err, &unheld):
+		s.say("refused", unheld.Error())
+		s.say("hint", "install sbx there, or name it in sbx.ssh.program; --accept-gap all with --ssh-workspace shared runs it there without any confinement")
 	case errors.As(err, &gaps):
 		s.say("refused", err.Error())
 		for _, g := range gaps.Gaps {

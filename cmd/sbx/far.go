@@ -67,7 +67,7 @@ func (farRunner) Run(ctx context.Context, t far.Task) (sandbox.Result, error) {
 func errand(t far.Task) (*sbx.Engine, sbx.Request, error) {
 	p := t.Order.Profile
 	o := sbx.Options{
-		Backend: direct.Name, Environ: selected(os.Environ(), machineVars[:]), Network: p.Network, Explain: p.Explain, AllowUnix: p.UnixAllow,
+		Backend: direct.Name, Environ: selected(os.Environ(), wire.MachineVars[:]), Network: p.Network, Explain: p.Explain, AllowUnix: p.UnixAllow,
 		ReadOnly: p.ReadOnly, Limits: p.Limits, Required: p.Required, AcceptGaps: p.Accept, Tier: p.Tier, MinTier: p.MinTier,
 		Supervisor: true, Errand: &sbx.Errand{}, Redact: sbx.RedactNone, // the near side does it
 		// What does not exist here needs no rule; what may be written must exist.
@@ -79,14 +79,12 @@ func errand(t far.Task) (*sbx.Engine, sbx.Request, error) {
 	for _, path := range p.Protect {
 		o.Errand.Protect = append(o.Errand.Protect, t.Here(path))
 	}
-	env := t.Env
-	shared := t.Order.Shared && both(p.Private)
-	if !shared {
-		env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
-			_, value, _ := strings.Cut(kv, "=")
-			return below(value, p.Private.Temp) || below(value, p.Private.Cache)
-		})
+	private := p.Private
+	shared := t.Order.Shared && both(private)
+	if shared {
+		private = sandbox.Private{} // they are here, too
 	}
+	env := wire.Crossing(t.Env, private, func(dir string) bool { return t.Order.Shared && isDir(dir) })
 	if t.Order.Shared {
 		o.Errand.Identity = p.Identity
 		if isDir(p.Home) {
@@ -96,22 +94,12 @@ func errand(t far.Task) (*sbx.Engine, sbx.Request, error) {
 			o.Errand.Private = &p.Private
 		}
 	}
-	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
-		name, value, _ := strings.Cut(kv, "=")
-		return slices.Contains(machineVars[:], name) && !(name == "HOME" && t.Order.Shared && isDir(value)) || slices.Contains(placeVars[:], name)
-	})
 	engine, err := sbx.New(o)
 	return engine, sbx.Request{
 		Argv: t.Argv, Workspace: t.Workspace, Dir: t.Dir, Env: env, Timeout: t.Order.Timeout, Grace: t.Order.Grace,
 		Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Orphaned: t.Orphaned, Signals: t.Signals,
 	}, err
 }
-
-// machineVars say who and where one is: each machine has its own.
-var machineVars = [...]string{"HOME", "LOGNAME", "PATH", "SHELL", "USER"}
-
-// placeVars are set anew for each command.
-var placeVars = [...]string{"PWD", "OLDPWD", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "XDG_RUNTIME_DIR"}
 
 // selected are the entries of an environment with these names.
 func selected(env, names []string) []string {
@@ -137,8 +125,4 @@ func both(p sandbox.Private) bool { return isDir(p.Temp) && isDir(p.Cache) }
 func isDir(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.IsDir() && filepath.IsAbs(path)
-}
-
-func below(path, dir string) bool {
-	return dir != "" && (path == dir || strings.HasPrefix(path, dir+"/"))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sbx-run/sbx/sandbox"
 	wrapped "github.com/sbx-run/sbx/sandbox/command"
 	"github.com/sbx-run/sbx/sandbox/probes"
+	"github.com/sbx-run/sbx/sandbox/ssh"
 )
 
 const probeHelp = `sbx probe: try on this machine what a backend really stops.
@@ -191,7 +192,7 @@ func (c *probeCall) run(s *streams, backends []sandbox.Backend) int {
 			Helper: []string{self, "probe"}, Exec: []string{self, "exec"}, Dir: c.dir, Only: c.only, Library: c.library, Proxy: proxy,
 			Parallel: min(max(runtime.NumCPU(), 2), 4), Container: c.container, Environ: engineEnvironment(c.container.Image),
 		}
-		if isWrapper(b.Name()) { // the rows find out what else would refuse
+		if isWrapper(b.Name()) || b.Name() == ssh.Name { // the rows find out what else would refuse
 			o.Exec = append(o.Exec, "--accept-gap", allGaps)
 		}
 		if c.verbose && !c.json {

@@ -149,3 +149,6 @@ func (o Options) sessionArguments(socket, command string) []string {
 
 // escapePath keeps ssh from expanding a path.
 func escapePath(path string) string { return strings.ReplaceAll(path, "%", "%%") }
+
+// inShell makes a fixed text one that any login shell gives to sh.
+func inShell(text string) string { return "exec /bin/sh -c '" + text + "'" }

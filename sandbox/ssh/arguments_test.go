@@ -51,7 +51,7 @@ func TestStepsOfAPlan(t *testing.T) {
 		},
 	} {
 		s := &session{options: Options{Host: "build", Workspace: mode, Dir: "work/app"}, profile: sandbox.Profile{Workspace: "/ws"}}
-		if got := s.steps(); !slices.Equal(got, want) {
+		if got := s.steps(false); !slices.Equal(got, want) {
 			t.Errorf("%s: %q", mode, got)
 		}
 	}

@@ -27,13 +27,15 @@ import (
 const look = `d=${XDG_CACHE_HOME:-$HOME/.cache}/sbx/far/HASH; printf "sbx-look\n%s\n%s\n%s\n" "$(uname -s)" "$(uname -m)" "$d"; ` +
 	`if [ -x "$d/sbx" ]; then echo copied; else echo none; fi; p=$(command -v sbx) || p=; echo "$p"; if [ -n "$p" ]; then "$p" far --version 2>/dev/null; fi; echo`
 
-// put takes the program from standard input, and keeps it when its hash is right.
+// put takes the program from standard input, and keeps it when its hash is right. It
+// ends with takesNone where no copy would do, whatever is tried.
 const put = `set -e; umask 077; d=${XDG_CACHE_HOME:-$HOME/.cache}/sbx/far/HASH; mkdir -p "$d"; t=$d/.NAME.$$; trap "rm -f $t" EXIT; cat >"$t"; ` +
 	`h=$( (sha256sum "$t" || shasum -a 256 "$t" || openssl dgst -sha256 -r "$t") 2>/dev/null | cut -c1-64); ` +
-	`[ "$h" = SUM ] || { echo "the copy is damaged, or there is no sha256sum" >&2; exit 1; }; chmod 700 "$t"; mv -f "$t" "$d/NAME"; echo sbx-put`
+	`[ -n "$h" ] || { echo "it has no sha256sum, shasum or openssl to check a copy with" >&2; exit 9; }; ` +
+	`[ "$h" = SUM ] || { echo "the copy is damaged" >&2; exit 1; }; chmod 700 "$t"; ` +
+	`if [ NAME = sbx ]; then "$t" far --version >/dev/null 2>&1 || { echo "it does not run a copy of this program in $d" >&2; exit 9; }; fi; mv -f "$t" "$d/NAME"; echo sbx-put`
 
-// inShell makes a fixed text one that any login shell gives to sh.
-func inShell(text string) string { return "exec /bin/sh -c '" + text + "'" }
+const takesNone = 9
 
 // program is the command that starts sbx there. It is found once for each
 // connection and remembered beside its socket.
@@ -79,8 +81,7 @@ func (l *link) find(ctx context.Context) (string, error) {
 	case there.installed != "" && there.version == wire.Version:
 		return there.installed, nil
 	case !there.takes(runtime.GOOS, runtime.GOARCH):
-		return "", fmt.Errorf("there is no sbx on %s that speaks with this one, and it is a %s %s machine, on which this program for %s %s does not run: install sbx there, or name it in sbx.ssh.program",
-			l.options.Host, there.system, there.machine, runtime.GOOS, runtime.GOARCH)
+		return "", l.noSbx(there, fmt.Sprintf("it is a %s %s machine, on which this program for %s %s does not run", there.system, there.machine, runtime.GOOS, runtime.GOARCH))
 	case there.copied:
 		return path.Join(there.dir, "sbx"), nil
 	}
@@ -93,11 +94,21 @@ func (l *link) find(ctx context.Context) (string, error) {
 				continue // lists of hosts are refused there then
 			}
 		}
-		if err := l.copy(ctx, file, name, self.hash[:16]); err != nil {
+		err := l.copy(ctx, file, name, self.hash[:16])
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == takesNone {
+			words, _, _ := strings.Cut(err.Error(), ": exit status")
+			return "", l.noSbx(there, words)
+		}
+		if err != nil {
 			return "", fmt.Errorf("copy %s to %s: %w", name, l.options.Host, err)
 		}
 	}
 	return path.Join(there.dir, "sbx"), nil
+}
+
+// noSbx says why nothing can be had there.
+func (l *link) noSbx(there looked, why string) error {
+	return &noSbxError{fmt.Sprintf("there is no sbx on %s that speaks with this one, and %s", l.options.Host, why), there.system + " " + there.machine}
 }
 
 // copy puts a program there.

@@ -93,6 +93,7 @@ type machine struct {
 	profile   sandbox.Profile
 	wrap      []string // before sshd's command line
 	extra     string   // lines of its configuration
+	vars      string   // further variables of its sessions
 }
 
 func need(t *testing.T) string {
@@ -179,7 +180,7 @@ func (m *machine) serve(address string) {
 
 func (m *machine) listen(address string) bool {
 	config := fmt.Sprintf("ListenAddress %s:%d\nHostKey %s/host\nAuthorizedKeysFile %s/key.pub\nStrictModes no\nUsePAM no\nPidFile none\n"+
-		"PermitRootLogin prohibit-password\nSetEnv HOME=%s\n%s", address, m.port, m.dir, m.dir, m.home, m.extra)
+		"PermitRootLogin prohibit-password\nSetEnv HOME=%s%s\n%s", address, m.port, m.dir, m.dir, m.home, m.vars, m.extra)
 	check(m, os.WriteFile(m.dir+"/sshd", []byte(config), 0o600))
 	log, err := os.Create(m.dir + "/log")
 	check(m, err)

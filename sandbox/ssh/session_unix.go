@@ -90,9 +90,13 @@ func (s *session) script(o *wire.Order, c sandbox.Command) error {
 }
 
 // steps say what a run does before and after the command, without the other
-// machine.
-func (s *session) steps() []string {
-	steps := []string{"connect to " + s.options.Host + " by ssh, or use the connection that stands", "start sbx there"}
+// machine. unheld: there is no sbx on it.
+func (s *session) steps(unheld bool) []string {
+	steps := []string{"connect to " + s.options.Host + " by ssh, or use the connection that stands"}
+	if unheld {
+		return append(steps, "run the command there by sh, which confines nothing, in the same directory")
+	}
+	steps = append(steps, "start sbx there")
 	if s.options.Workspace == Shared {
 		return append(steps, "run the command there, confined, in the same directory")
 	}
@@ -117,8 +121,9 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 		return sandbox.Plan{}, s.wrap(err)
 	}
 	plan := *answer.Plan
+	unheld := plan.Backend == plainName
 	plan.Tier = strings.Trim(plan.Backend+" "+plan.Tier, " ")
-	plan.Backend, plan.Steps = Name, append(s.steps(), plan.Steps...)
+	plan.Backend, plan.Steps = Name, append(s.steps(unheld), plan.Steps...)
 	return plan, nil
 }
 
@@ -201,6 +206,9 @@ func (e *missingError) Error() string { return "start sbx there: " + e.words }
 func (s *session) askOnce(ctx context.Context, l *link, o wire.Order, c sandbox.Command) (wire.Answer, error) {
 	command, err := l.program(ctx)
 	if err != nil {
+		if none := (*noSbxError)(nil); errors.As(err, &none) {
+			return s.plain(ctx, l, o, c, none)
+		}
 		if broken := (*brokenError)(nil); errors.As(err, &broken) {
 			return wire.Answer{}, err
 		}

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
@@ -144,4 +146,29 @@ func Strings(list [][]byte) []string {
 		words[i] = string(w)
 	}
 	return words
+}
+
+// MachineVars say who and where one is: each machine has its own.
+var MachineVars = [...]string{"HOME", "LOGNAME", "PATH", "SHELL", "USER"}
+
+// placeVars are set anew for each command.
+var placeVars = [...]string{"PWD", "OLDPWD", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "XDG_RUNTIME_DIR"}
+
+// Crossing is what of the near side's environment is for the command on the other
+// machine: nothing that says who and where one is, or that lies in directories of
+// the near side's alone. home decides about HOME.
+func Crossing(env []string, private sandbox.Private, home func(dir string) bool) []string {
+	below := func(value, dir string) bool {
+		return dir != "" && (value == dir || strings.HasPrefix(value, dir+"/"))
+	}
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, value, _ := strings.Cut(kv, "=")
+		switch {
+		case name == "HOME":
+			return !home(value)
+		case slices.Contains(MachineVars[:], name), slices.Contains(placeVars[:], name):
+			return true
+		}
+		return below(value, private.Temp) || below(value, private.Cache)
+	})
 }
