@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/sbx-run/sbx/guard"
+	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/shell"
 )
 
@@ -38,7 +39,7 @@ type Followed struct {
 // A script may change between reading and running: what it may do is held by
 // the sandbox, whatever was read.
 func (r Report) Follow(workspace string) Report {
-	dir, err := filepath.EvalSymlinks(workspace)
+	dir, err := proc.EvalSymlinks(workspace)
 	if err != nil {
 		return r
 	}
@@ -141,7 +142,7 @@ func (f *follower) find(dir string, file shell.File) (path string, ok bool) {
 		}
 		name = filepath.Join(dir, name)
 	}
-	path, err := filepath.EvalSymlinks(name)
+	path, err := proc.EvalSymlinks(name)
 	if err != nil || path != f.handed && !f.inside(path) {
 		return "", false
 	}

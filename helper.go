@@ -2,7 +2,6 @@ package sbx
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/proc"
@@ -47,7 +46,7 @@ func findProxy(configured string, p sandbox.Profile) (string, error) {
 		return "", &HelperError{proxyName, at, err.Error()}
 	}
 	// What was looked at is what is started, wherever a link leads by then.
-	file, err := filepath.EvalSymlinks(at)
+	file, err := proc.EvalSymlinks(at)
 	if err != nil {
 		return "", &HelperError{proxyName, at, err.Error()}
 	}

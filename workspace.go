@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/sbx-run/sbx/sandbox/proc"
 )
 
 // grounds is what a workspace is judged against. All paths are absolute,
@@ -46,7 +48,7 @@ func resolveWorkspace(dir string) (string, os.FileInfo, error) {
 	case !filepath.IsAbs(dir):
 		return "", nil, &WorkspaceError{Path: dir, Why: "it is not an absolute path"}
 	}
-	resolved, err := filepath.EvalSymlinks(dir)
+	resolved, err := proc.EvalSymlinks(dir)
 	if err != nil {
 		return "", nil, &WorkspaceError{Path: dir, Why: whyUnresolved(dir, err)}
 	}
@@ -168,7 +170,7 @@ func resolvePaths(option string, paths []string) ([]string, error) {
 		if !filepath.IsAbs(p) {
 			return nil, &PathError{Option: option, Path: p, Why: "it is not an absolute path"}
 		}
-		resolved, err := filepath.EvalSymlinks(p)
+		resolved, err := proc.EvalSymlinks(p)
 		if err != nil {
 			return nil, &PathError{Option: option, Path: p, Why: whyUnresolved(p, err)}
 		}
@@ -182,7 +184,7 @@ func realPath(path string) string {
 	path = filepath.Clean(path)
 	rest := ""
 	for p := path; ; p = filepath.Dir(p) {
-		if resolved, err := filepath.EvalSymlinks(p); err == nil {
+		if resolved, err := proc.EvalSymlinks(p); err == nil {
 			return filepath.Join(resolved, rest)
 		}
 		if p == filepath.Dir(p) {

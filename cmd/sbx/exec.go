@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -235,10 +234,6 @@ func parseRun(args []string) (*execCall, error) {
 // start runs a call that was understood. Misuse is 125, not 2: every other
 // status below 124 may be the program's own.
 func (c *execCall) start(s *streams, err error, help string) int {
-	// What happens here happens one after the other, and a second thread that
-	// waits for work costs as much as reading the command. Calls that wait in the
-	// kernel do not count.
-	runtime.GOMAXPROCS(1)
 	if errors.Is(err, errHelp) {
 		fmt.Fprint(s.out, help)
 		return exitOK

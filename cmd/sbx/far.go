@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -25,7 +24,6 @@ const farName = "far"
 func farCommand(s *streams, args []string) int {
 	switch {
 	case len(args) == 0:
-		runtime.GOMAXPROCS(1) // as for a run here, see start
 		return far.Serve(s.in, s.out, farRunner{})
 	case len(args) == 1 && args[0] == "--version":
 		fmt.Fprintln(s.out, wire.Version)

@@ -11,7 +11,10 @@ import (
 	"os"
 )
 
-func main() { os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	roomy()
+	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
 
 // Exit codes of sbx itself. The ones above 123 follow env(1) and timeout(1).
 const (

@@ -2,6 +2,7 @@ package direct
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -17,34 +18,53 @@ import (
 )
 
 // job starts the command from a child that confines itself.
-func (s *session) job(rules *ruleset, c sandbox.Command, h *bound.Hold, x *explainer) proc.Job {
+func (s *session) job(rules *held, c sandbox.Command, h *bound.Hold, x *explainer) proc.Job {
 	if s.only.thread {
 		return s.threadJob(rules.fd, c)
 	}
 	return proc.Job{
 		Command: c, Dir: c.DirIn(s.profile), Supervisor: s.profile.Supervisor,
 		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) {
-			pipes, err := spawn.NewPipes(0)
-			if err != nil {
-				return proc.Spawned{}, err
-			}
-			defer pipes.Close()
 			if err := x.open(); err != nil {
 				return proc.Spawned{}, err
 			}
 			defer x.drop()
-			plan := s.childPlan(rules.fd, files, c, h, x)
-			plan.Exec(path, c.Argv, c.Env)
 			if s.profile.Identity != nil {
 				defer spawn.KeepDumpable()()
 			}
-			pid, err := plan.Start(0, pipes)
+			pid, err := s.child(rules, path, files, c, h, x)
+			if errors.Is(err, errStale) { // nothing of the command ran
+				if err = rules.renew(); err != nil {
+					return proc.Spawned{}, fmt.Errorf("prepare run: %w", err)
+				}
+				pid, err = s.child(rules, path, files, c, h, x)
+			}
 			if err != nil {
 				return proc.Spawned{}, stepError(err)
 			}
-			return proc.Spawned{PID: pid}, x.started(s.profile, pid, false, func() rulebook { return s.rulebook(rules) })
+			return proc.Spawned{PID: pid}, x.started(s.profile, pid, false, func() rulebook { return s.rulebook(rules.ruleset) })
 		},
 	}
+}
+
+// child starts the command once. Whether the rules are still those of the host's
+// files is looked up while the child gets ready, and before it enters them.
+func (s *session) child(rules *held, path string, files [3]uintptr, c sandbox.Command, h *bound.Hold, x *explainer) (pid int, err error) {
+	pipes, err := spawn.NewPipes(0)
+	if err != nil {
+		return 0, err
+	}
+	defer pipes.Close()
+	plan, latch := s.childPlan(rules.fd, files, c, h, x)
+	plan.Exec(path, c.Argv, c.Env)
+	plan.AfterClone = func(int) error {
+		if !rules.fresh() {
+			return errStale
+		}
+		latch.Open()
+		return nil
+	}
+	return plan.Start(0, pipes)
 }
 
 // spawns says whether the command is started by way of a table of steps.
@@ -63,13 +83,14 @@ func (s *session) describe(c sandbox.Command) []string {
 	if s.only.thread {
 		return s.describeThread()
 	}
-	p := s.childPlan(-1, [3]uintptr{0, 1, 2}, c, nil, newExplainer(s.profile, s.decision, false))
+	p, _ := s.childPlan(-1, [3]uintptr{0, 1, 2}, c, nil, newExplainer(s.profile, s.decision, false))
 	p.Exec("", nil, nil)
 	return outline(p)
 }
 
-// childPlan is the table up to what executes the command.
-func (s *session) childPlan(ruleset int, files [3]uintptr, c sandbox.Command, h *bound.Hold, x *explainer) *spawn.Plan {
+// childPlan is the table up to what executes the command, and what lets it enter
+// its rules.
+func (s *session) childPlan(ruleset int, files [3]uintptr, c sandbox.Command, h *bound.Hold, x *explainer) (*spawn.Plan, spawn.Latch) {
 	p := spawn.NewPlanFor(80)
 	s.bounds.Enter(p, h)
 	if !s.profile.Supervisor {
@@ -89,11 +110,12 @@ func (s *session) childPlan(ruleset int, files [3]uintptr, c sandbox.Command, h 
 	s.bounds.Set(p, h)
 	p.CloseOnExec()
 	planNoPrivileges(p)
+	latch := p.Wait("wait until the rules are known to hold")
 	p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})
 	x.plan(p)
 	planFilter(p, s.decision.filters, s.code)
 	p.LeaveOut(s.only.omit)
-	return p
+	return p, latch
 }
 
 // dropsBounding says whether this thread, and with it a child in the same user

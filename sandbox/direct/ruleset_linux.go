@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -74,13 +76,11 @@ func (s *session) rulebook(r *ruleset) grantRules {
 
 func (s *session) grant(fd int, reading layout.Carving) error {
 	handled := s.decision.handled
+	if err := grantAll(fd, reading.Grants, readRights&handled); err != nil {
+		return err
+	}
 	rules := &granter{ruleset: fd}
 	defer rules.close()
-	for _, g := range reading.Grants {
-		if err := rules.path(g.Path, readRights&handled, g.Dir); err != nil {
-			return err
-		}
-	}
 	for _, d := range layout.Devices() {
 		rights := uint64(readFile | ioctlDev)
 		if d.Write {
@@ -108,15 +108,96 @@ func (s *session) grant(fd int, reading layout.Carving) error {
 	return nil
 }
 
-// acquire returns a ruleset for one run, built again when a carved directory
-// has changed since.
-func (s *session) acquire() (*ruleset, error) {
+// portion is the number of rules that a thread takes at a time: most of their
+// paths lie beside one another.
+const portion = 32
+
+// grantAll adds a rule for each of the paths. For root they are hundreds, files
+// beside /etc/shadow for the most part, and nearly all of the time goes into opening
+// them: two threads do it.
+func grantAll(ruleset int, all []layout.Grant, rights uint64) error {
+	var next atomic.Int64
+	work := func() error {
+		rules := &granter{ruleset: ruleset}
+		defer rules.close()
+		for {
+			from := min(int(next.Add(portion))-portion, len(all))
+			part := all[from:min(from+portion, len(all))]
+			if len(part) == 0 {
+				return nil
+			}
+			for _, g := range part {
+				if err := rules.path(g.Path, rights, g.Dir); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	var other sync.WaitGroup
+	var err error
+	if len(all) > 2*portion {
+		other.Go(func() { err = work() })
+	}
+	mine := work()
+	other.Wait()
+	return errors.Join(mine, err)
+}
+
+// held is a ruleset that one run uses.
+type held struct {
+	*ruleset
+	of *session
+	// certain: it was built for this run, as far as anybody can tell. Some
+	// directories change all the time, and it is not built a third time.
+	certain bool
+}
+
+// errStale says that a carved directory has changed since the rules were made.
+var errStale = errors.New("the files beside the hidden ones have changed")
+
+// hold takes the session's rules for a run. With check they are of the files as
+// they are now.
+func (s *session) hold(check bool) (*held, error) {
+	r, err := s.acquire(nil)
+	if err != nil {
+		return nil, err
+	}
+	h := &held{ruleset: r, of: s}
+	if check && !h.fresh() {
+		if err := h.renew(); err != nil {
+			h.release()
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+func (h *held) release() { h.of.release(h.ruleset) }
+
+// fresh says whether the rules are of the files as they are now.
+func (h *held) fresh() bool { return h.certain || h.ruleset.fresh() }
+
+// renew builds the rules again.
+func (h *held) renew() error {
+	old := h.ruleset
+	next, err := h.of.acquire(old)
+	if err != nil {
+		return err
+	}
+	h.ruleset, h.certain = next, true
+	h.of.release(old)
+	return nil
+}
+
+// acquire returns a ruleset for one run: the session's, or one that is built now
+// when there is none, or that one is known to be stale.
+func (s *session) acquire(stale *ruleset) (*ruleset, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, errors.New("session is closed")
 	}
-	if s.rules != nil && !s.rules.fresh() {
+	if s.rules != nil && s.rules == stale {
 		s.retire()
 	}
 	if s.rules == nil {

@@ -342,11 +342,11 @@ func (s *session) Close() error {
 
 // Plan says what Run would do.
 func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
-	r, err := s.acquire()
+	r, err := s.hold(true)
 	if err != nil {
 		return sandbox.Plan{}, err
 	}
-	defer s.release(r)
+	defer r.release()
 	plan := planOf(s.profile, c)
 	plan.Tier, plan.Hide, plan.Steps = tierLandlock, slices.Clone(r.hidden), s.describe(c)
 	plan.Enforced, plan.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
@@ -373,11 +373,11 @@ func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 
 func (s *session) run(ctx context.Context, c sandbox.Command, x *explainer) (sandbox.Result, error) {
 	refused := sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125}
-	r, err := s.acquire()
+	r, err := s.hold(!s.spawns()) // a child that is spawned waits until that is known
 	if err != nil {
 		return refused, fmt.Errorf("prepare run: %w: %w", err, sandbox.ErrStart)
 	}
-	defer s.release(r)
+	defer r.release()
 	for _, p := range slices.Concat(s.write, s.read) {
 		if err := p.Same(); err != nil {
 			return refused, fmt.Errorf("%w: %w", err, sandbox.ErrStart)

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // A Landlock rule grants everything below a path and nothing takes it back. To
@@ -52,12 +54,11 @@ const LongestChain = 40
 // and clean, and their last element may be a pattern of path.Match. A hidden
 // path that is a symbolic link, or leads through one, is hidden where it really
 // is, too: home directories are kept in dotfiles repositories.
-func carve(t tree, hidden []string) Carving {
-	listed := map[string][]entry{}
+func carve(newTree func() tree, hidden []string) Carving {
+	listed := &listings{of: map[string][]entry{}}
 	for range LongestChain {
-		c := carver{tree: t, listed: listed}
-		root := plant(hidden)
-		c.walk("/", root, 0)
+		c := carver{tree: newTree(), listed: listed, plan: plant(hidden)}
+		c.all(newTree)
 		more := c.follow(hidden)
 		if len(more) == 0 {
 			c.out.Hidden = hidden
@@ -68,20 +69,63 @@ func carve(t tree, hidden []string) Carving {
 	return Carving{Hidden: hidden} // a ring of links: grant nothing
 }
 
+// carver carves one directory and what lies below it.
 type carver struct {
 	tree   tree
-	listed map[string][]entry // what was read already: most of it is walked through twice
+	listed *listings
+	plan   trie
 	out    Carving
 	links  []string // symbolic links that hidden paths lead through
+	// apart: directories directly below are left for carvers of their own.
+	apart bool
+	below []*carver
+	at    string
+	node  int
 }
 
-func (c *carver) list(at string) []entry {
-	entries, ok := c.listed[at]
+// listings is what was read already: most of it is walked through twice. It is
+// safe for concurrent use.
+type listings struct {
+	mu sync.Mutex
+	of map[string][]entry
+}
+
+func (l *listings) list(t tree, at string) []entry {
+	l.mu.Lock()
+	entries, ok := l.of[at]
+	l.mu.Unlock()
 	if !ok {
-		entries = c.tree.list(at)
-		c.listed[at] = entries
+		entries = t.list(at)
+		l.mu.Lock()
+		l.of[at] = entries
+		l.mu.Unlock()
 	}
 	return entries
+}
+
+// all carves the root directory: what is in it first, then each of the trees, two
+// at a time, because reading directories is most of the time.
+func (c *carver) all(newTree func() tree) {
+	c.at, c.apart = "/", true
+	c.walk(c.at, 0)
+	var next atomic.Int32
+	work := func(t tree) {
+		for i := int(next.Add(1)) - 1; i < len(c.below); i = int(next.Add(1)) - 1 {
+			b := c.below[i]
+			b.tree = t
+			b.walk(b.at, b.node)
+		}
+	}
+	var other sync.WaitGroup
+	if len(c.below) > 1 {
+		other.Go(func() { work(newTree()) })
+	}
+	work(c.tree)
+	other.Wait()
+	for _, b := range c.below {
+		c.out.Grants, c.out.Masks = append(c.out.Grants, b.out.Grants...), append(c.out.Masks, b.out.Masks...)
+		c.out.carved, c.links = append(c.out.carved, b.out.carved...), append(c.links, b.links...)
+	}
 }
 
 // beside is path.Join of a clean directory and one name.
@@ -92,14 +136,14 @@ func beside(at, name string) string {
 	return at + "/" + name
 }
 
-func (c *carver) walk(at string, plan trie, node int) {
-	if plan[node].child == 0 {
+func (c *carver) walk(at string, node int) {
+	if c.plan[node].child == 0 {
 		c.out.Grants = append(c.out.Grants, Grant{at, true})
 		return
 	}
 	c.out.carved = append(c.out.carved, at)
-	for _, e := range c.list(at) {
-		next, hides := plan.find(node, e.name)
+	for _, e := range c.listed.list(c.tree, at) {
+		next, hides := c.plan.find(node, e.name)
 		switch {
 		case e.kind == link:
 			if hides || next != 0 {
@@ -108,8 +152,10 @@ func (c *carver) walk(at string, plan trie, node int) {
 			// What any other link points to has its own rule.
 		case hides:
 			c.out.Masks = append(c.out.Masks, Grant{beside(at, e.name), e.kind == dir})
+		case e.kind == dir && next != 0 && c.apart:
+			c.below = append(c.below, &carver{listed: c.listed, plan: c.plan, at: beside(at, e.name), node: next})
 		case e.kind == dir && next != 0:
-			c.walk(beside(at, e.name), plan, next)
+			c.walk(beside(at, e.name), next)
 		default:
 			c.out.Grants = append(c.out.Grants, Grant{beside(at, e.name), e.kind == dir})
 		}

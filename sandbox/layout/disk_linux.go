@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,18 +30,19 @@ func (d *disk) list(at string) []entry {
 		if err != nil || n <= 0 {
 			return entries
 		}
-		for rest := d.buffer[:n]; len(rest) > 0; {
-			size := binary.NativeEndian.Uint16(rest[16:]) // linux_dirent64.d_reclen
-			entries = addEntry(entries, at, rest[:size])
-			rest = rest[size:]
+		text := string(d.buffer[:n]) // all names in one piece of memory
+		for start := 0; start < n; {
+			size := int(binary.NativeEndian.Uint16(d.buffer[start+16:])) // linux_dirent64.d_reclen
+			entries = addEntry(entries, at, text[start:start+size])
+			start += size
 		}
 	}
 }
 
 // addEntry decodes a struct linux_dirent64: inode, offset, length (2), type,
 // name.
-func addEntry(entries []entry, at string, record []byte) []entry {
-	name := unix.ByteSliceToString(record[19:])
+func addEntry(entries []entry, at, record string) []entry {
+	name, _, _ := strings.Cut(record[19:], "\x00")
 	if name == "." || name == ".." {
 		return entries
 	}

@@ -38,7 +38,7 @@ func Unchanged(stamps []Stamp) bool {
 // extra are hidden, too.
 func Survey(p sandbox.Profile, extra ...string) (Carving, []Stamp) {
 	now := time.Now()
-	c := carve(newDisk(), append(hiddenPaths(p), extra...))
+	c := carve(func() tree { return newDisk() }, append(hiddenPaths(p), extra...))
 	stamps := make([]Stamp, 0, len(c.carved))
 	for _, dir := range c.carved {
 		at := stampOf(dir)

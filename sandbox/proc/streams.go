@@ -32,6 +32,7 @@ type streams struct {
 
 	outputs []*output
 	input   *input
+	nowhere *os.File // of outputs that nobody reads; nil: none yet
 
 	limit int64               // of each output; 0: none
 	fatal bool                // more than limit ends the command
@@ -106,7 +107,13 @@ func (s *streams) openOutput(w io.Writer) (*os.File, error) {
 		return f, nil
 	}
 	if w == nil {
-		return s.null(os.O_WRONLY)
+		if s.nowhere == nil {
+			var err error
+			if s.nowhere, err = s.null(os.O_WRONLY); err != nil {
+				return nil, err
+			}
+		}
+		return s.nowhere, nil
 	}
 	if f, ok := w.(*os.File); ok && f != nil {
 		// A write to 1 or 2 that nobody reads would end this process (os/signal).

@@ -231,3 +231,47 @@ func TestImage(t *testing.T) {
 	}
 	t.Logf("pid 1 has %d bytes", len(image))
 }
+
+// A child waits at a closed latch, and goes on when it is opened.
+func TestLatch(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	start := func(mind func(Latch) error) (string, error) {
+		pipes, err := NewPipes(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pipes.Close()
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		p := NewPlan()
+		p.DieWithParent()
+		p.Stdio([3]uintptr{0, w.Fd(), 2})
+		latch := p.Wait("wait for the test")
+		p.CloseOnExec()
+		p.Exec("/bin/echo", []string{"echo", "on"}, nil)
+		p.AfterClone = func(int) error { return mind(latch) }
+		pid, err := p.Start(0, pipes)
+		w.Close()
+		out, _ := io.ReadAll(r)
+		if err == nil {
+			_, err = unix.Wait4(pid, nil, 0, nil)
+		}
+		return string(out), err
+	}
+	for range 50 {
+		if out, err := start(func(l Latch) error { l.Open(); return nil }); out != "on\n" || err != nil {
+			t.Fatalf("opened at once: %q, %v", out, err)
+		}
+	}
+	if out, err := start(func(l Latch) error { time.Sleep(20 * time.Millisecond); l.Open(); return nil }); out != "on\n" || err != nil {
+		t.Fatalf("opened late: %q, %v", out, err)
+	}
+	no := errors.New("no")
+	if out, err := start(func(Latch) error { time.Sleep(20 * time.Millisecond); return no }); out != "" || !errors.Is(err, no) {
+		t.Fatalf("never opened: %q, %v", out, err)
+	}
+}

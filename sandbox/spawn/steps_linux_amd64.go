@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -49,6 +50,32 @@ func (p *Plan) AwaitRelease(pipes *Pipes) {
 	p.Call("wait for the caller", unix.SYS_READ, []uintptr{uintptr(pipes.Go), Ptr(p, new(uint64)), 1}, Store(p.Word(got)))
 	p.Differ("the caller is there", got, none)
 }
+
+// Latch holds a child back until the caller has made up its mind. The two share
+// their memory, so that it takes no descriptor.
+type Latch struct{ word *uint64 }
+
+// Wait appends the steps that hold the child back. Its caller must open the latch
+// or kill it; set DieWithParent before.
+func (p *Plan) Wait(what string) Latch {
+	l, open := Latch{new(uint64)}, uint64(latchOpen)
+	word := Ptr(p, l.word)
+	p.Call(what, unix.SYS_FUTEX, []uintptr{word, futexWaitPrivate, 0, 0}, IgnoreError) // EAGAIN: it is open already
+	p.Same(what, l.word, &open)
+	return l
+}
+
+// Open lets the child go on.
+func (l Latch) Open() {
+	atomic.StoreUint64(l.word, latchOpen)
+	_, _, _ = syscall.RawSyscall(unix.SYS_FUTEX, uintptr(unsafe.Pointer(l.word)), futexWakePrivate, 1)
+}
+
+const (
+	latchOpen        = 1
+	futexWaitPrivate = 0 | 128 // linux/futex.h
+	futexWakePrivate = 1 | 128
+)
 
 // Stdio makes the three files 0, 1 and 2.
 func (p *Plan) Stdio(files [3]uintptr) {
