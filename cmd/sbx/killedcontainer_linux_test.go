@@ -15,61 +15,68 @@ import (
 // A command in a container ends within 2 s of sbx, of its helper, or of the
 // caller in wrapper mode, when one of them is killed with SIGKILL.
 func TestKilledWithContainer(t *testing.T) {
-	needDocker(t)
-	for _, victim := range []string{"sbx", "helper", "caller"} {
-		t.Run(victim, func(t *testing.T) {
-			dir := scriptsRoot(t)
-			for _, name := range []string{"home", "ws"} {
-				if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-			mark := fmt.Sprintf("600.%d", time.Now().UnixNano())
-			argv := []string{
-				filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--backend", "docker", "--image", "sbx-test/busybox:1", "--", "sh", "-c",
-				"trap '' TERM; setsid sleep " + mark + " & touch ready; sleep " + mark,
-			}
-			cmd := exec.Command(argv[0], argv[1:]...)
-			env := []string{"HOME=" + filepath.Join(dir, "home"), "PATH=" + searchPath(), "DOCKER_HOST=" + os.Getenv(engineVar)}
-			if victim == "caller" {
-				// A shell that waits is the caller, and its command knows it as its parent.
-				cmd = exec.Command("sh", append([]string{"-c", `"$@"; exit $?`, "sh"}, argv...)...)
-				env = append(env, "PEPE_SANDBOX_CWD="+filepath.Join(dir, "ws"), "PEPE_SANDBOX_NET=none")
-			}
-			cmd.Dir, cmd.Env = filepath.Join(dir, "ws"), env
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-			for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-				if _, err := os.Stat(filepath.Join(dir, "ws", "ready")); err == nil {
-					break
-				} else if time.Now().After(end) {
-					t.Fatal("the command does not start")
-				}
-			}
-			if found := processes(t, "sleep\x00"+mark); len(found) == 0 { // the control
-				t.Fatal("no process of the command is seen")
-			}
-			pid := cmd.Process.Pid
-			if victim == "helper" {
-				pid = childNamed(t, pid, "sbx-backend-docker")
-			}
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			killed := time.Now()
-			for found := processes(t, "sleep\x00"+mark); len(found) > 0; found = processes(t, "sleep\x00"+mark) {
-				if time.Since(killed) > 2*time.Second {
-					t.Fatalf("2 s after the kill: %q", found)
-				}
-				time.Sleep(5 * time.Millisecond)
-			}
-			_ = cmd.Wait()
-			if code := cmd.ProcessState.ExitCode(); victim == "helper" && code != exitNotStarted {
-				t.Errorf("status %d: the outcome is unknown", code)
-			}
-		})
+	for _, backend := range []string{"docker", "containerd"} {
+		for _, victim := range []string{"sbx", "helper", "caller"} {
+			t.Run(backend+"/"+victim, func(t *testing.T) {
+				needEngine(t, backend)
+				killWithContainer(t, backend, victim)
+			})
+		}
+	}
+}
+
+func killWithContainer(t *testing.T, backend, victim string) {
+	t.Helper()
+	dir := scriptsRoot(t)
+	for _, name := range []string{"home", "ws"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark := fmt.Sprintf("600.%d", time.Now().UnixNano())
+	argv := []string{
+		filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--backend", backend, "--image", "sbx-test/busybox:1", "--", "sh", "-c",
+		"trap '' TERM; setsid sleep " + mark + " & touch ready; sleep " + mark,
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	env := []string{"HOME=" + filepath.Join(dir, "home"), "PATH=" + searchPath(), "DOCKER_HOST=" + os.Getenv(engineVar), "CONTAINERD_ADDRESS=" + os.Getenv(socketVar)}
+	if victim == "caller" {
+		// A shell that waits is the caller, and its command knows it as its parent.
+		cmd = exec.Command("sh", append([]string{"-c", `"$@"; exit $?`, "sh"}, argv...)...)
+		env = append(env, "PEPE_SANDBOX_CWD="+filepath.Join(dir, "ws"), "PEPE_SANDBOX_NET=none")
+	}
+	cmd.Dir, cmd.Env = filepath.Join(dir, "ws"), env
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(dir, "ws", "ready")); err == nil {
+			break
+		} else if time.Now().After(end) {
+			t.Fatal("the command does not start")
+		}
+	}
+	if found := processes(t, "sleep\x00"+mark); len(found) == 0 { // the control
+		t.Fatal("no process of the command is seen")
+	}
+	pid := cmd.Process.Pid
+	if victim == "helper" {
+		pid = childNamed(t, pid, "sbx-backend-"+backend)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	for found := processes(t, "sleep\x00"+mark); len(found) > 0; found = processes(t, "sleep\x00"+mark) {
+		if time.Since(killed) > 2*time.Second {
+			t.Fatalf("2 s after the kill: %q", found)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); victim == "helper" && code != exitNotStarted {
+		t.Errorf("status %d: the outcome is unknown", code)
 	}
 }
 

@@ -31,6 +31,9 @@ const (
 	requireVar = "SBX_REQUIRE" // abilities whose absence is a failure
 )
 
+// engineVars name the engine of a backend.
+var engineVars = map[string]string{"docker": engineVar, "containerd": socketVar}
+
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
@@ -218,7 +221,7 @@ func condition(cond string) (bool, error) {
 		if os.Geteuid() != 0 {
 			return false, nil
 		}
-		have = os.Getenv(map[string]string{"docker": engineVar, "containerd": socketVar}[cond]) != ""
+		have = os.Getenv(engineVars[cond]) != ""
 	case "full": // the tier with namespaces
 		out, err := exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--backend", "direct", "--workspace", os.Getenv(scriptsVar), "--dry-run", "--", "true").Output()
 		have = err == nil && strings.Contains(string(out), `"tier":"full"`)

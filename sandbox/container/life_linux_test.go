@@ -43,6 +43,24 @@ func beVictim(text string) int {
 	return 1
 }
 
+// victim is a process that has started such a command.
+func (r *room) victim() *exec.Cmd {
+	r.Helper()
+	self, err := os.Executable()
+	check(r, err)
+	text, err := json.Marshal(victim{r.engine, r.profile})
+	check(r, err)
+	c := exec.Command(self)
+	c.Env = append(os.Environ(), victimVar+"="+string(text))
+	check(r, c.Start())
+	for deadline := time.Now().Add(20 * time.Second); len(commandsWith(r, r.workspace)) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.Fatal("no process of the command is seen")
+		}
+	}
+	return c
+}
+
 // A maker that is killed, whenever that is, leaves nothing: a container that
 // runs ends with the connection, one that was never started is removed by the
 // next run.

@@ -2,7 +2,6 @@ package container_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -141,19 +140,7 @@ func withFar(r *room) {
 // killedOnline kills a maker whose container has a network: the interface is gone
 // with the container, the rest with the next run.
 func killedOnline(r *room) {
-	self, err := os.Executable()
-	check(r, err)
-	text, err := json.Marshal(victim{r.engine, r.profile})
-	check(r, err)
-	c := exec.Command(self)
-	c.Env = append(os.Environ(), victimVar+"="+string(text))
-	check(r, c.Start())
-	for deadline := time.Now().Add(20 * time.Second); len(commandsWith(r, r.workspace)) == 0; {
-		if time.Now().After(deadline) {
-			r.Fatal("no process of the command is seen")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	c := r.victim()
 	ids := r.containers()
 	if len(ids) != 1 || len(traces(r, ids[0])) == 0 || !strings.Contains(output(r, "ip", "link", "show", "master", "sbx0"), "veth") { // the control
 		r.Fatalf("containers %q, %q", ids, output(r, "ip", "link"))

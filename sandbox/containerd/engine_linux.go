@@ -29,6 +29,7 @@ const answerTime = 10 * time.Second
 type engine struct {
 	*client.Client
 	backend     *Backend
+	path        string // of the socket
 	snapshotter string
 	noPull      bool
 
@@ -125,7 +126,7 @@ func (b *Backend) connect(ctx context.Context, c sandbox.Container) (*engine, er
 	if namespace == "" {
 		namespace = defaultNamespace
 	}
-	e := &engine{backend: b, snapshotter: b.options.Getenv("CONTAINERD_SNAPSHOTTER"), noPull: c.NoPull}
+	e := &engine{backend: b, path: path, snapshotter: b.options.Getenv("CONTAINERD_SNAPSHOTTER"), noPull: c.NoPull}
 	e.busy, e.made = map[string]*sync.Mutex{}, map[string]madeOf{}
 	if e.snapshotter == "" {
 		e.snapshotter = defaultSnapshotter

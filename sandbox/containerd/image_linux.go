@@ -102,7 +102,7 @@ func (e *engine) pull(ctx context.Context, full, name string) (client.Image, err
 		return nil, fmt.Errorf("%s: pull %s: %w: %w", Name, name, err, sandbox.ErrStart)
 	}
 	if err != nil {
-		return nil, absent(errors.New(strings.ReplaceAll(err.Error(), "\n", " ")))
+		return nil, absent(container.Explain(errors.New(strings.ReplaceAll(err.Error(), "\n", " "))))
 	}
 	return found, nil
 }

@@ -161,8 +161,12 @@ const (
 	giveTime = 20 * time.Second // for the removal
 )
 
-// Ended waits for the first process and removes the container.
+// Ended waits for the first process and removes the container. When containerd is
+// down, whose client would wait for its socket, the next run does.
 func (e *engine) Ended(id string) {
+	if !container.IsSocket(e.path) {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), endTime)
 	_, _ = e.TaskService().Wait(ctx, &tasks.WaitRequest{ContainerID: id})
 	cancel()
