@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -87,7 +86,7 @@ func (c *approvalsCall) understood(words []string) error {
 	with := map[string]int{"list": 1, "show": 2, "approve": 2, "deny": 2}
 	switch n, known := with[verb]; {
 	case !known:
-		return unknownAction("approvals", verb, slices.Sorted(maps.Keys(with)), how)
+		return unknownAction("approvals", verb, how)
 	case len(words) < n:
 		return usage("no ID", "sbx approvals "+verb+" ID; sbx approvals list shows them")
 	case len(words) > n:

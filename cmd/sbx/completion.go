@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/sbx-run/sbx"
+	"github.com/sbx-run/sbx/classify"
+	"github.com/sbx-run/sbx/hook"
 	"github.com/sbx-run/sbx/netrules"
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/wrappers"
@@ -133,7 +135,7 @@ func complete(words []string) (candidates []string, offer string) {
 	before := words[len(words)-2]
 	if arg := flags[before]; arg != "" {
 		list, offer := valuesOf(c.name, before, arg)
-		return fitting(list), offer
+		return fitting(behindComma(list, last)), offer
 	}
 	if strings.HasPrefix(last, "-") {
 		list := []string{"--help"}
@@ -145,6 +147,21 @@ func complete(words []string) (candidates []string, offer string) {
 	}
 	list, offer := operandsOf(c.name, words[1:len(words)-1])
 	return fitting(list), offer
+}
+
+// behindComma puts what was typed of a list of rules before each further one.
+func behindComma(list []string, typed string) []string {
+	at := strings.LastIndex(typed, ",")
+	if at < 0 || !strings.HasPrefix(typed, "allow:") {
+		return list
+	}
+	var longer []string
+	for _, word := range list {
+		if rule, ok := strings.CutPrefix(word, "allow:"); ok && rule != "" {
+			longer = append(longer, typed[:at+1]+rule)
+		}
+	}
+	return longer
 }
 
 func commandNames() []string {
@@ -215,7 +232,9 @@ func valuesOf(command, flag, arg string) (list []string, offer string) {
 		}
 		return list, offerNothing
 	case "--tier", "--require":
-		return []string{"full", "landlock"}, offerNothing
+		return slices.Clone(knownTiers), offerNothing
+	case "--fail-on":
+		return (^classify.Tags(0)).Names(), offerNothing
 	case "--env":
 		for _, entry := range os.Environ() {
 			name, _, _ := strings.Cut(entry, "=")
@@ -237,9 +256,21 @@ func valuesOf(command, flag, arg string) (list []string, offer string) {
 	return nil, offerNothing
 }
 
-// verbs are the words that a subcommand begins with.
-func verbs(command string) []string {
+// actions are the words that the operands of a subcommand begin with.
+func actions(command string) []string {
 	switch command {
+	case "approvals":
+		return []string{"list", "show", "approve", "deny"}
+	case "grants":
+		return []string{"list", "clear"}
+	case "policy":
+		return []string{"lint", "test", "explain"}
+	case "hook":
+		return []string{"install", "uninstall"}
+	case "image":
+		return []string{"build", "show"}
+	case "secret":
+		return []string{"check"}
 	case "completion":
 		return []string{"bash", "zsh", "fish"}
 	case "wrapper":
@@ -264,10 +295,22 @@ func operandsOf(command string, before []string) (list []string, offer string) {
 		}
 	}
 	switch {
-	case len(operands) == 0 && verbs(command) != nil:
-		return verbs(command), offerNothing
+	case len(operands) == 0 && actions(command) != nil:
+		return actions(command), offerNothing
 	case command == "wrapper" && len(operands) == 1 && operands[0] != "list":
+		if slices.Contains(before, "--standalone") {
+			return wrappers.StandaloneKinds(), offerNothing
+		}
 		return wrappers.Kinds(), offerNothing
+	case command == "hook" && len(operands) == 1:
+		return hook.Names(), offerNothing
+	case command == "session" && operands[0] != "exec", command == "preview", command == "approvals", command == "policy", command == "grants", command == "image", command == "secret":
+		return nil, offerNothing
+	case command == "rules" && len(operands) == 0:
+		for _, row := range allRules() {
+			list = append(list, row.ID)
+		}
+		return list, offerNothing
 	case command == "probe" && len(operands) == 0:
 		return sbx.Backends().Names(), offerNothing
 	case command == "network" && len(operands) > 0:

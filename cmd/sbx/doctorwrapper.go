@@ -49,6 +49,18 @@ func (c *doctorCall) wrapper() {
 	}
 }
 
+// isStandalone finds a script that this sbx writes for machines without sbx.
+func isStandalone(path string) bool {
+	have, err := os.ReadFile(path)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(wrappers.StandaloneKinds(), func(kind string) bool {
+		text, err := wrappers.Standalone(kind)
+		return err == nil && text == string(have)
+	})
+}
+
 // configuredWrapper looks at what the runtime is configured with.
 func (c *doctorCall) configuredWrapper(path string) {
 	if keys, err := config.ReadKeys(c.file.Path); path == "" && err == nil && slices.Contains(keys, "sandbox") {
@@ -84,6 +96,8 @@ func (c *doctorCall) configuredWrapper(path string) {
 		c.addMendable(levelBroken, `"sandbox": `+path+": others can change it", "chmod go-w "+path, func() error { return os.Chmod(path, mode) })
 	case proc.Guarded(path) != nil:
 		c.add(levelBroken, `"sandbox": `+path+": "+proc.Guarded(path).Error(), "let it belong to you, or put it elsewhere: sbx setup")
+	case isStandalone(path):
+		c.add(levelNote, `"sandbox": `+path+" calls no sbx: there is no guard, no clean environment and no record, and it holds less (docs/wrappers.md)", "sbx setup writes one that calls sbx")
 	case !wrapped.Ours(path):
 		c.add(levelNote, `"sandbox": `+path+" is not of sbx's writing: what it confines is not known", "sbx probe command:"+path+" tries it")
 	default:

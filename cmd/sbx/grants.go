@@ -57,7 +57,7 @@ func grantsCommand(s *streams, args []string) int {
 	case verb == "list" && len(words) == 2, verb == "clear":
 		err = usage("too many operands", "sbx grants list, or sbx grants clear [TOOL]")
 	default:
-		err = unknownAction("grants", verb, []string{"list", "clear"}, "sbx grants list, or sbx grants clear [TOOL]")
+		err = unknownAction("grants", verb, "sbx grants list, or sbx grants clear [TOOL]")
 	}
 	if err != nil {
 		s.fail(err)

@@ -119,7 +119,7 @@ func hookCommand(s *streams, args []string) int {
 	case len(words) == 0:
 		err = usage("no agent", "sbx hook install "+strings.Join(hook.Names(), "|"))
 	default:
-		err = unknownAction("hook", words[0], []string{"install", "uninstall"}, "sbx hook --help has examples")
+		err = unknownAction("hook", words[0], "sbx hook --help has examples")
 	}
 	s.fail(err)
 	return exitUsage

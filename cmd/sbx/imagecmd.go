@@ -63,7 +63,7 @@ func imageCommand(s *streams, args []string) int {
 	case len(words) > 1 && (words[0] == "build" || words[0] == "show"):
 		err = usage("too many operands", "sbx image --help has examples")
 	case len(words) != 1 || words[0] != "build":
-		err = unknownAction("image", append(words, "")[0], []string{"build", "show"}, "sbx image build, or sbx image show")
+		err = unknownAction("image", append(words, "")[0], "sbx image build, or sbx image show")
 	case c.backend != "" && !slices.Contains(engines[:], c.backend):
 		err = usage("the backend "+quote(c.backend)+" builds no images", "--backend docker or --backend podman")
 	case c.tag == "" || strings.HasPrefix(c.tag, "-"):

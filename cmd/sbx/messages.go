@@ -60,9 +60,9 @@ func meant(word string, known []string, before, otherwise string) string {
 
 // unknownAction is the error about the first word behind a subcommand, where
 // that has several actions. The empty word is none.
-func unknownAction(subcommand, word string, known []string, otherwise string) error {
+func unknownAction(subcommand, word, otherwise string) error {
 	if word == "" {
 		return usage("no action", otherwise)
 	}
-	return usage("unknown action "+quote(word), meant(word, known, "sbx "+subcommand+" ", otherwise))
+	return usage("unknown action "+quote(word), meant(word, actions(subcommand), "sbx "+subcommand+" ", otherwise))
 }

@@ -66,7 +66,7 @@ func presetNames() []string {
 
 func printPresets(out io.Writer, operands []string, asJSON bool) error {
 	if len(operands) == 0 || operands[0] != "presets" {
-		return unknownAction("network", append(operands, "")[0], []string{"presets"}, "sbx network presets")
+		return unknownAction("network", append(operands, "")[0], "sbx network presets")
 	}
 	list := netrules.Presets()
 	names := presetNames()

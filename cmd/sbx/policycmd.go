@@ -61,7 +61,7 @@ func policyCommand(s *streams, args []string) int {
 	case verb == "lint", verb == "test", verb == "explain":
 		err = usage("too many operands", how)
 	default:
-		err = unknownAction("policy", verb, []string{"lint", "test", "explain"}, how)
+		err = unknownAction("policy", verb, how)
 	}
 	if err != nil {
 		s.fail(err)

@@ -94,14 +94,13 @@ func previewWords(words []string) (verb, id string, err error) {
 		return "", "", usage("no action", how)
 	}
 	verb = words[0]
-	known := []string{"ls", "show", "apply", "discard"}
 	wanted := 2
 	switch verb {
 	case "ls":
 		wanted = 1
 	case "show", "apply", "discard":
 	default:
-		return "", "", unknownAction("preview", verb, known, how)
+		return "", "", unknownAction("preview", verb, how)
 	}
 	switch {
 	case len(words) < wanted:

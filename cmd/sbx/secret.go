@@ -59,7 +59,7 @@ func secretCommand(s *streams, args []string) int {
 		return exitOK
 	case err != nil:
 	case len(words) == 0 || words[0] != "check":
-		err = unknownAction("secret", append(words, "")[0], []string{"check"}, "sbx secret check")
+		err = unknownAction("secret", append(words, "")[0], "sbx secret check")
 	case len(words) > 2:
 		err = usage("too many operands", "sbx secret check takes one setting, or none")
 	}

@@ -52,7 +52,7 @@ func sessionCommand(s *streams, args []string) int {
 		fmt.Fprint(s.out, sessionHelp)
 		return exitOK
 	}
-	s.fail(unknownAction("session", action, []string{"start", "exec", "ls", "stop"}, "sbx session start, exec, ls or stop"))
+	s.fail(unknownAction("session", action, "sbx session start, exec, ls or stop"))
 	return exitUsage
 }
 

@@ -59,7 +59,7 @@ func wrapperCommand(s *streams, args []string) int {
 	case words[0] == "install", words[0] == "show", words[0] == "list":
 		err = usage("too many operands", "sbx wrapper --help has examples")
 	default:
-		err = unknownAction("wrapper", words[0], []string{"list", "show", "install"}, "sbx wrapper --help has examples")
+		err = unknownAction("wrapper", words[0], "sbx wrapper --help has examples")
 	}
 	s.fail(err)
 	return exitUsage
