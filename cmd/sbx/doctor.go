@@ -24,9 +24,9 @@ const doctorHelp = `sbx doctor: say what is wrong here, and what to do about it.
 It looks at the configuration, the backends, the kernel, the wrapper script of the
 runtime, and what was left behind. Secrets are shown masked.
 
-  --live            see above
-  --fix             see above
-  --json            one object
+  --live            measure every backend, ask the engines, look at the workspace
+  --fix             do what is safe
+  --json            one object: findings, each with area, level, what, do; broken; warnings
   --workspace DIR   the directory that --live looks at (default: here)
 
 Exit status: 0; 1 something is broken; 2 usage.

@@ -35,7 +35,7 @@ in config.json to its path. All else in that file stays as it is. It installs no
   --image IMAGE     of containers (default: python:3.12-slim)
   --yes             change it without asking; what no flag says is as recommended, or as
                     it is configured (network, image)
-  --remove          see above
+  --remove          take back what setup has done, and ask for nothing else
 
 Exit status: 0 it is set up; 2 usage; 125 it could not be done, and nothing was configured.
 `

@@ -26,6 +26,10 @@ const wrapperHelp = `sbx wrapper: the script that an agent runtime calls for eac
 
 A runtime calls it as: PEPE_SANDBOX_CWD=/workspace docker.sh PROGRAM ARGUMENT…
 Instead of a script it may call sbx itself by a link named sbx-exec.
+
+  --standalone      a script that needs no sbx
+
+Exit status: 0; 2 usage; 125 it could not be written.
 `
 
 // wrapperCall is a call of sbx wrapper.
