@@ -7,6 +7,8 @@ import (
 
 	"github.com/sbx-run/sbx"
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/direct"
+	"github.com/sbx-run/sbx/sandbox/ssh"
 )
 
 // explainFlag is --explain-denials, with or without a value.
@@ -53,12 +55,15 @@ func (s *streams) denials(r sbx.Result) {
 	}
 }
 
+// explaining are the backends that can tell what they refuse.
+var explaining = [...]string{direct.Name, ssh.Name}
+
 // moreToTell is what to try when a command failed and nothing was recorded: for
 // a person at a terminal, who can try it. That the sandbox is the reason is not
 // said, because it is not known.
 func (c *execCall) moreToTell(s *streams, r sbx.Result) string {
 	failed := r.Ending == sandbox.Exited && r.ExitCode != 0 && r.ExitCode < exitRefused
-	if !failed || len(r.Denials) > 0 || c.wrapping || r.Backend == "none" || !isTerminal(s.err) {
+	if !failed || len(r.Denials) > 0 || c.wrapping || !slices.Contains(explaining[:], r.Backend) || !isTerminal(s.err) {
 		return ""
 	}
 	if r.ExitCode == 1 && answersWithOne(filepath.Base(c.program())) || hasGap(r.Gaps, sandbox.DenialsExplained) {

@@ -82,11 +82,11 @@ func TestHintAfterAFailure(t *testing.T) {
 	failed := func(code int) sbx.Result {
 		return sbx.Result{Result: sandbox.Result{Ending: sandbox.Exited, ExitCode: code, Backend: "direct"}}
 	}
-	refused, unlistened, killed, unconfined := failed(1), failed(1), failed(137), failed(1)
+	refused, unlistened, killed, unconfined, told := failed(1), failed(1), failed(137), failed(1), failed(1)
 	refused.Denials = []sandbox.Denial{{Operation: sandbox.DeniedWrite, Layer: sandbox.LayerMount}}
 	unlistened.Gaps = []sandbox.Gap{{Control: sandbox.DenialsExplained}}
 	killed.Ending = sandbox.Signaled
-	unconfined.Backend = "none"
+	unconfined.Backend, told.Backend = "none", "bwrap"
 	const tell, tellReads = "--explain-denials tells", "--explain-denials=reads"
 	for _, tt := range []struct {
 		program string
@@ -105,6 +105,7 @@ func TestHintAfterAFailure(t *testing.T) {
 		{"make", sandbox.ExplainNone, failed(2), terminal, true, ""},
 		{"make", sandbox.ExplainNone, killed, terminal, false, ""},
 		{"make", sandbox.ExplainNone, unconfined, terminal, false, ""},
+		{"make", sandbox.ExplainNone, told, terminal, false, ""},
 		{"make", sandbox.ExplainWrites, refused, terminal, false, ""},
 		{"make", sandbox.ExplainWrites, unlistened, terminal, false, ""},
 		{"/usr/bin/grep", sandbox.ExplainNone, failed(1), terminal, false, ""},

@@ -2,6 +2,7 @@ package bwrap
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,14 +117,23 @@ func TestEnvironmentIsTheCommandsAlone(t *testing.T) {
 // What bwrap says when it cannot do it is told, and is no output of the command.
 func TestWhatBwrapSaysIsTold(t *testing.T) {
 	need(t)
-	dir := t.TempDir()
-	program := filepath.Join(dir, "bwrap")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	out, result, err := try(t, &Backend{only: variant{program: program}}, sandbox.Profile{}, nil, "true")
-	if err == nil || !strings.Contains(err.Error(), "bwrap: setting up uid map: Permission denied") || result.Ending != sandbox.NotStarted || out != "" {
-		t.Errorf("%v, %+v, %q", err, result, out)
+	for said, wants := range map[string]string{
+		"setting up uid map: Permission denied": "no user namespace",
+		"Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)": "no user namespace",
+		"Unknown option --perms":         "too old, want 0.7 or newer",
+		"something that nobody has seen": "",
+	} {
+		program := filepath.Join(t.TempDir(), "bwrap")
+		if err := os.WriteFile(program, []byte("#!/bin/sh\necho 'bwrap: "+said+"' >&2\nexit 1\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		out, result, err := try(t, &Backend{only: variant{program: program}}, sandbox.Profile{}, nil, "true")
+		if err == nil || !strings.Contains(err.Error(), "bwrap: "+said) || !strings.Contains(err.Error(), wants) || result.Ending != sandbox.NotStarted || out != "" {
+			t.Errorf("%q: %v, %+v, %q", said, err, result, out)
+		}
+		if here := errors.Is(err, sandbox.ErrUnavailable); here != (wants != "") || !errors.Is(err, sandbox.ErrStart) {
+			t.Errorf("%q: %v: not available here: %v", said, err, here)
+		}
 	}
 }
 

@@ -76,6 +76,10 @@ func (r *run) again(e *under.SetupError) error {
 		return r.lower(func(f *facts) { f.noProc = true })
 	case says("Read-only file system", "No such file", "Not a directory", "Unable to apply mount flags", "Unable to remount"):
 		return nil // somebody mounts, unmounts or replaces files meanwhile
+	case says("Unknown option"):
+		return fmt.Errorf("%w: this bwrap is too old, want 0.7 or newer (Debian package bubblewrap): %w", e, sandbox.ErrUnavailable)
+	case says("new namespace", "uid map"):
+		return fmt.Errorf("%w: this host lets bwrap make no user namespace (sysctl, AppArmor or a container; sbx doctor says which): %w", e, sandbox.ErrUnavailable)
 	}
 	return e
 }
