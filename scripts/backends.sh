@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Writes docs/backends.md: what `sbx probe` observes on this machine, as root, as
-# an ordinary user, and where user namespaces are refused. Needs root. The engines
-# of containers are those of scripts/engines.sh that the environment names, else
-# it starts its own.
+# an ordinary user, and where user namespaces are refused. Given the name of a
+# backend it only prints what is observed of that one. Needs root. The engines of
+# containers are those of scripts/engines.sh that the environment names, else it
+# starts its own.
 # The user is one of the accounts of scripts/test-machine.sh, with a home directory:
 # firejail runs for nobody whom the system does not know, and not below /var/tmp.
 set -euo pipefail
@@ -22,31 +23,74 @@ for user in $(seq -f sbx-test-%g 0 7) ''; do
 done
 work=$(mktemp -d /var/tmp/sbx-backends-XXXXXX)
 clean() {
+	for pid in "$work"/ssh-*/pid; do
+		[ ! -s "$pid" ] || kill "$(cat "$pid")" || true
+	done
 	ps -o pid= -u "$user" | xargs --no-run-if-empty kill # podman leaves a process on purpose
 	rm -rf "$work" "/home/${user:?}"
 }
 trap clean EXIT
 chmod 755 "$work"
 CGO_ENABLED=0 "${GO:-go}" build -o "$work/" ./cmd/sbx ./cmd/sbx-proxy ./cmd/sbx-init ./cmd/sbx-backend-*
-mkdir "$work/room"
+mkdir "$work/room" "$work/there"
 install -d -m 755 -o "$user" -g "$user" "/home/$user"
-if [ -z "${SBX_TEST_IMAGES:-}" ]; then
+install -d -m 700 -o "$user" -g "$user" "$work/run" # a home of the suite is too long for the sockets of ssh
+only=${1:-}
+if [ -z "${SBX_TEST_IMAGES:-}" ] && [ "$only" != ssh ]; then
 	trap 'scripts/engines.sh stop "$work/engines"; clean' EXIT
 	scripts/engines.sh start "$work/engines"
 	# shellcheck source=/dev/null
 	. "$work/engines/env"
 fi
-export DOCKER_HOST=$SBX_TEST_DOCKER_HOST CONTAINERD_ADDRESS=$SBX_TEST_CONTAINERD
-export CONTAINERS_STORAGE_CONF=$SBX_TEST_PODMAN/storage.conf CONTAINERS_CONF=$SBX_TEST_PODMAN/containers.conf
+if [ "$only" != ssh ]; then
+	export DOCKER_HOST=$SBX_TEST_DOCKER_HOST CONTAINERD_ADDRESS=$SBX_TEST_CONTAINERD
+	export CONTAINERS_STORAGE_CONF=$SBX_TEST_PODMAN/storage.conf CONTAINERS_CONF=$SBX_TEST_PODMAN/containers.conf
+fi
 image=sbx-test/tools:1
+
+# machine DIR AS… starts an sshd on the loopback with keys of its own, by the words
+# AS, and writes the configuration of somebody who runs commands there, on the same
+# files. The backend ssh is another machine to that extent.
+machine() {
+	local dir=$1 port
+	shift
+	mkdir "$dir"
+	for key in key host; do
+		ssh-keygen -q -t ed25519 -N '' -f "$dir/$key"
+	done
+	cp "$dir/key.pub" "$dir/authorized"
+	chmod -R go= "$dir"
+	[ "$dir" = "$work/ssh-root" ] || chown -R "$user:$user" "$dir"
+	for port in $(shuf -i 20000-29999 -n 20); do
+		printf '%s\n' "ListenAddress 127.0.0.1:$port" "HostKey $dir/host" "AuthorizedKeysFile $dir/authorized" 'StrictModes no' 'UsePAM no' \
+			"PidFile $dir/pid" 'PermitRootLogin prohibit-password' ${there:+"SetEnv HOME=$there"} >"$dir/sshd"
+		if "$@" /usr/sbin/sshd -f "$dir/sshd" -E "$dir/log"; then
+			break
+		fi
+	done
+	echo "[127.0.0.1]:$port $(cat "$dir/host.pub")" >"$dir/known"
+	cat >"$dir/config.json" <<JSON
+{"sbx": {"ssh": {"host": "127.0.0.1", "workspace": "shared", "keep": "20s",
+  "options": "-F none -p $port -i $dir/key -o UserKnownHostsFile=$dir/known -o IdentitiesOnly=yes"}}}
+JSON
+	[ "$dir" = "$work/ssh-root" ] || chown -R "$user:$user" "$dir"
+}
+
+as_user() { setpriv --reuid "$user" --regid "$user" --clear-groups env -i "HOME=/home/$user" "USER=$user" "XDG_RUNTIME_DIR=$work/run" "PATH=/usr/local/bin:/usr/bin:/bin" "$@"; }
 
 # matrix FILE prints a report up to the first heading: the table by control.
 matrix() { sed '/^## /,$d' "$1"; }
 gaps() { sed -n '/^## Gaps/,/^## Every/p' "$1" | sed '1d;$d'; }
 
-"$work/sbx" probe --all --image "$image" --markdown >"$work/root" || [ $? -eq 1 ]
-setpriv --reuid "$user" --regid "$user" --clear-groups env -i "HOME=/home/$user" "PATH=/usr/local/bin:/usr/bin:/bin" \
-	"$work/sbx" probe --all --markdown >"$work/user" || [ $? -eq 1 ]
+there=$work/there machine "$work/ssh-root" env
+machine "$work/ssh-user" as_user
+which=${only:---all}
+PEPE_CONFIG=$work/ssh-root/config.json "$work/sbx" probe "$which" --image "$image" --markdown >"$work/root" || [ $? -eq 1 ]
+as_user "PEPE_CONFIG=$work/ssh-user/config.json" "$work/sbx" probe "$which" --markdown >"$work/user" || [ $? -eq 1 ]
+if [ -n "$only" ]; then
+	cat "$work/root" "$work/user"
+	exit
+fi
 # As in a default container: no further user namespace can be made.
 unshare --user --map-root-user --mount sh -c 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"' sh \
 	"$work/sbx" probe direct --markdown --dir "$work/room" >"$work/landlock" || [ $? -eq 1 ]
@@ -76,6 +120,9 @@ column of the backend none everything is a gap: that is the proof that the probe
 can fail. Three things hold there too, because sbx starts every command in the same
 way and looks after it: descriptors are shut, the tree ends, and files that others
 trust are reported when they appear.
+
+The backend ssh runs commands on another machine; here that is this one, over an sshd
+on the loopback, with the workspace shared.
 
 What bwrap and firejail are told, and what they lack, is in [programs.md](programs.md).
 

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/ssh"
@@ -80,6 +82,46 @@ func TestLinkIsCut(t *testing.T) {
 	in(t, there, "ip", "link", "set", "far", "up")
 	if out, result := m.run(m.open(), "cat", "file"); out != "over the wire" || result.ExitCode != 0 {
 		t.Errorf("%q, %+v", out, result)
+	}
+}
+
+// What connections left that ended long ago is taken away; what stands stays.
+func TestOldConnectionsAreSwept(t *testing.T) {
+	m := newMachine(t, ssh.Shared)
+	state := m.options.State
+	m.run(m.open(), "true")
+	old := time.Now().Add(-48 * time.Hour)
+	names := []string{"0123456789abcdef", "0123456789abcdef.far", "0123456789abcdef.lock", "fedcba9876543210.lock", "words-1"}
+	for _, name := range names {
+		check(t, os.WriteFile(state+"/"+name, nil, 0o600))
+	}
+	check(t, os.WriteFile(state+"/new.lock", nil, 0o600))
+	entries, err := os.ReadDir(state)
+	check(t, err)
+	kept := []string{"new.lock"}
+	for _, e := range entries {
+		if !slices.Contains(names, e.Name()) {
+			kept = append(kept, e.Name())
+		}
+		if e.Name() != "new.lock" {
+			check(t, os.Chtimes(state+"/"+e.Name(), old, old))
+		}
+	}
+	stands := m.sockets()
+	m.options.Options += " -o ConnectTimeout=19" // another connection
+	m.run(m.open(), "true")
+	for _, name := range names {
+		if _, err := os.Lstat(state + "/" + name); err == nil {
+			t.Errorf("%s is left", name)
+		}
+	}
+	for _, name := range kept {
+		if _, err := os.Lstat(state + "/" + name); err != nil {
+			t.Errorf("%s is gone", name)
+		}
+	}
+	if now := m.sockets(); len(stands) != 1 || len(now) != 2 || !slices.Contains(now, stands[0]) {
+		t.Errorf("sockets: %q, then %q", stands, now)
 	}
 }
 

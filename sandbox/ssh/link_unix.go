@@ -105,7 +105,7 @@ func stateDir(named string) (string, error) {
 	for _, dir := range dirs {
 		err := error(nil)
 		if len(dir)+len("/0123456789abcdef-7") > longestSocket || strings.Contains(dir, "${") {
-			err = fmt.Errorf("directory %q: it is too long for a socket", dir)
+			err = fmt.Errorf("directory %q: it is too long for a socket (set XDG_RUNTIME_DIR to a short one of your own)", dir)
 		}
 		if err == nil {
 			err = ownDir(dir)
@@ -160,27 +160,63 @@ func (l *link) answers() bool {
 
 // lock holds the connection's files until unlock is called.
 func (l *link) lock(ctx context.Context) (unlock func(), err error) {
-	f, err := os.OpenFile(l.base+".lock", os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, err
-	}
 	for {
+		f, err := os.OpenFile(l.base+".lock", os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+		if err != nil {
+			return nil, err
+		}
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
+		if err == nil && isStill(f, l.base+".lock") {
 			return func() { _ = f.Close() }, nil
 		}
-		if err != unix.EWOULDBLOCK && err != unix.EINTR {
-			break
+		_ = f.Close()
+		if err != nil && err != unix.EWOULDBLOCK && err != unix.EINTR {
+			return nil, err
 		}
 		select {
 		case <-ctx.Done():
-			_ = f.Close()
 			return nil, ctx.Err()
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	_ = f.Close()
-	return nil, err
+}
+
+// isStill says whether a path leads to the file that was opened by it.
+func isStill(f *os.File, path string) bool {
+	opened, err := f.Stat()
+	now, nerr := os.Lstat(path)
+	return err == nil && nerr == nil && os.SameFile(opened, now)
+}
+
+// stale is how long ago what is left of a connection was made when it is taken away.
+const stale = 24 * time.Hour
+
+// sweep takes away what connections have left that ended long ago: each agent and
+// each set of options has one of its own.
+func sweep(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		name := e.Name()
+		info, err := e.Info()
+		if err != nil || time.Since(info.ModTime()) < stale || strings.HasPrefix(name, "sync-") || name == "machine" {
+			continue
+		}
+		if strings.HasPrefix(name, "words-") {
+			_ = os.Remove(filepath.Join(dir, name))
+			continue
+		}
+		old := &link{base: filepath.Join(dir, strings.TrimSuffix(strings.TrimSuffix(name, ".far"), ".lock"))}
+		f, err := os.OpenFile(old.base+".lock", os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+		if err != nil {
+			continue
+		}
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && isStill(f, old.base+".lock") && !old.answers() {
+			for _, end := range [...]string{"", ".far", ".lock"} {
+				_ = os.Remove(old.base + end)
+			}
+		}
+		_ = f.Close()
+	}
 }
 
 // connect makes sure that the connection stands. The process that keeps it
@@ -197,6 +233,7 @@ func (l *link) connect(ctx context.Context) error {
 	if l.there() {
 		return nil
 	}
+	sweep(filepath.Dir(l.base))
 	args, err := l.options.masterArguments(l.base)
 	if err != nil {
 		return err

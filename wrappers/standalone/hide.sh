@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2034 # a part of bwrap.sh and firejail.sh
+# shellcheck shell=sh disable=SC2154,SC2034 # a part of bwrap.sh, firejail.sh and ssh.sh
 # Where programs keep credentials, below the home directory and elsewhere.
 home_places='@HOME_PLACES@'
 system_places='@SYSTEM_PLACES@'
@@ -22,5 +22,8 @@ secrets=$(
 		done
 		set -f
 	done
-	[ -z "${PEPE_SANDBOX_HIDE:-}" ] || printf '%s\n' "$PEPE_SANDBOX_HIDE"
+	IFS=$nl
+	for path in ${PEPE_SANDBOX_HIDE:-}; do
+		[ ! -e "$path" ] || printf '%s\n' "$path"
+	done
 )

@@ -9,11 +9,13 @@
 #   PEPE_SANDBOX_SSH_WRAPPER  the absolute path of the script there, such as bwrap.sh
 #   PEPE_SANDBOX_SSH_OPTIONS  further options of ssh, words without blanks
 #   PEPE_SANDBOX_NET          bridge (default): the network is on there; none
+# The program has the environment of the login there.
 # shellcheck shell=sh disable=SC2154 # the common part assigns them
 # shellcheck disable=SC2034,SC2317 # what is common is not used by each, or called by name
 set -u
 
 @COMMON@
+@HIDE@
 
 command -v ssh >/dev/null || refuse 'there is no program ssh; install the OpenSSH client'
 host=${PEPE_SANDBOX_SSH_HOST:-}
@@ -35,7 +37,11 @@ quoted() {
 	done
 }
 
-line=$(quoted env PEPE_SANDBOX_CWD="$ws" PEPE_SANDBOX_NET="$net" "$wrapper" "$@")
+# The environment stays here: a command line can be read by everybody there. The
+# script there hides the credentials of its own home; those of this one may lie in
+# files that both machines have.
+line=$(quoted env PEPE_SANDBOX_HIDE="$secrets" PEPE_SANDBOX_WRITE="$shared" PEPE_SANDBOX_TMP="$tmp" ${PEPE_SANDBOX_MEM:+"PEPE_SANDBOX_MEM=$PEPE_SANDBOX_MEM"} \
+	PEPE_SANDBOX_CWD="$ws" PEPE_SANDBOX_NET="$net" "$wrapper" "$@")
 tty=-T
 [ ! -t 0 ] || [ ! -t 1 ] || tty=-t
 set -f
