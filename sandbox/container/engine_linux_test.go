@@ -46,3 +46,18 @@ func TestDiskFull(t *testing.T) {
 		}
 	}
 }
+
+// What an engine means that does not see the files of this machine.
+func TestExplain(t *testing.T) {
+	for text, want := range map[string]string{
+		`invalid mount config for type "bind": bind source path does not exist: /w`:                                    "does not see the files",
+		`statfs /w: no such file or directory`:                                                                         "does not see the files",
+		`runc create failed: error mounting "/w" to rootfs at "/w": stat /w: no such file or directory: unknown`:       "does not see the files",
+		`runc create failed: unable to start container process: exec: "x": stat x: no such file or directory: unknown`: "runc create failed",
+		`write /x: no space left on device`:                                                                            "the engine's disk is full",
+	} {
+		if got := Explain(errors.New(text)).Error(); !strings.Contains(got, want) || !strings.Contains(got, text) || strings.Contains(got, "does not see") != strings.Contains(want, "does not see") {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+}

@@ -240,7 +240,8 @@ func (s *session) learn(gaps []sandbox.Gap) error {
 func Explain(err error) error {
 	text := err.Error()
 	switch {
-	case strings.Contains(text, "bind source path does not exist"), strings.Contains(text, "no such file or directory") && strings.Contains(text, "statfs"):
+	case strings.Contains(text, "bind source path does not exist"), // Docker's words, Podman's, runc's
+		strings.Contains(text, "no such file or directory") && (strings.Contains(text, "statfs") || strings.Contains(text, "error mounting") && strings.Contains(text, ": stat ")):
 		return fmt.Errorf("the engine does not see the files of this machine (%w): it runs elsewhere, or in a virtual machine that does not share them", err)
 	case strings.Contains(text, "no space left"):
 		return fmt.Errorf("the engine's disk is full: %w", err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -110,17 +112,39 @@ func (b *Backend) address(c sandbox.Container) (path, from string, err error) {
 	return path, from, nil
 }
 
+// reachable refuses at once what the client would try for long, or would reach
+// in vain.
+func reachable(path, from string) error {
+	switch err := unix.Access(path, unix.W_OK); {
+	case err == unix.EACCES:
+		return fmt.Errorf("no permission for the socket %s: containerd is for root, unless its configuration names a group ([grpc] gid)", path)
+	case !container.IsSocket(path):
+		return fmt.Errorf("there is no engine: %s (%s) does not exist; start containerd, or set CONTAINERD_ADDRESS", path, from)
+	case rootless(path, os.Geteuid()):
+		return fmt.Errorf("the containerd at %s is an ordinary user's, whose containers have neither that user nor limits: the backend podman runs without root", path)
+	}
+	c, err := net.DialTimeout("unix", path, answerTime)
+	if err != nil {
+		return fmt.Errorf("there is no engine: nobody listens at %s (%s): %w; start containerd", path, from, errors.Unwrap(err))
+	}
+	return c.Close()
+}
+
+// rootless says whether a socket is that of a containerd which a user other than
+// root runs for itself.
+func rootless(path string, user int) bool {
+	var st unix.Stat_t
+	return user != 0 && unix.Stat(path, &st) == nil && int(st.Uid) == user
+}
+
 // connect reaches containerd and waits until it answers.
 func (b *Backend) connect(ctx context.Context, c sandbox.Container) (*engine, error) {
 	path, from, err := b.address(c)
 	if err != nil {
 		return nil, err
 	}
-	switch err := unix.Access(path, unix.W_OK); {
-	case err == unix.EACCES:
-		return nil, unavailable("", fmt.Errorf("no permission for the socket %s: containerd is for root, unless its configuration names a group ([grpc] gid)", path))
-	case !container.IsSocket(path):
-		return nil, unavailable("", fmt.Errorf("there is no engine: %s (%s) does not exist; start containerd, or set CONTAINERD_ADDRESS", path, from))
+	if err := reachable(path, from); err != nil {
+		return nil, unavailable("", err)
 	}
 	namespace := b.options.Getenv("CONTAINERD_NAMESPACE")
 	if namespace == "" {
