@@ -50,15 +50,17 @@ build:
 demo: build
 	@scripts/demo.sh bin/sbx
 
-# Tests wait more than they compute, so two rows of them run at the same time. The
-# packages that use the container engines come one after the other in a row of their
-# own: each sweeps what dead runs left in an engine, and a test of that looks at it.
-# -k: a failure in one row does not end the other.
+# Tests wait more than they compute, so two rows of them run at the same time. One
+# after the other in a row of their own are the packages that use container engines
+# or firejail: each sweeps what dead runs left in an engine, and a test of that looks
+# at it; and firejail fails when a mount that it copies is taken away meanwhile, as
+# engines do. -k: a failure in one row does not end the other.
 test:
 	@scripts/test-deps.sh
 	@scripts/test-machine.sh run $(MAKE) --no-print-directory -k -j2 test-engines test-race
 
-ENGINES = $(shell $(GO) list $$(grep -rl --include='*_test.go' -E 'SBX_TEST_(DOCKER_HOST|PODMAN|CONTAINERD)' . | xargs -n1 dirname))
+ENGINES = $(shell $(GO) list $$(grep -rlE --include='*_test.go' \
+	'SBX_TEST_(DOCKER_HOST|PODMAN|CONTAINERD)|sbx/sandbox/firejail"|^package firejail' . | xargs -n1 dirname))
 OTHERS  = $(filter-out $(ENGINES),$(shell $(GO) list ./...))
 
 test-engines:
