@@ -53,7 +53,7 @@ func completionCommand(s *streams, args []string) int {
 		return exitOK
 	case err != nil:
 	case !plainName(*name):
-		err = usage("--name "+quote(*name), "a name is made of letters, digits, dots, dashes and underscores")
+		err = usage("--name "+quote(*name)+" is no name of a program", "a name is made of letters, digits, dots, dashes and underscores")
 	case len(f.operands) != 1 || len(f.after) > 0:
 		err = usage("want the name of a shell", "sbx completion bash, zsh or fish")
 	case scripts[f.operands[0]] == "":

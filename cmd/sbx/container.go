@@ -33,6 +33,9 @@ func (c *execCall) container(o *sbx.Options, file config.Config, over config.Ove
 			o.Container.Image = image
 		}
 	}
+	if c.image != "" && slices.Contains(withoutImages[:], o.Backend) {
+		return usage("--image "+quote(c.image)+": the backend "+o.Backend+" shows commands no image", "--backend docker, podman or containerd")
+	}
 	if over.CPUs != "" {
 		n, err := config.Processors(over.CPUs)
 		if err != nil {
@@ -55,6 +58,9 @@ func (c *execCall) container(o *sbx.Options, file config.Config, over config.Ove
 	o.Registry = known
 	return err
 }
+
+// withoutImages are the backends of which it is certain that they have none.
+var withoutImages = [...]string{"direct", "bwrap", "firejail", "seatbelt", "none", ssh.Name}
 
 // mayUse lists the backends that a run may come to, as far as they are named.
 func mayUse(o *sbx.Options) []string {

@@ -120,7 +120,7 @@ type execCall struct {
 	temp               choice
 	readOnly           bool
 	redact             bool
-	env                list
+	env                variableNames
 	accept             gapNames
 	explain            explainFlag
 	allowUnix          bool
@@ -312,9 +312,9 @@ func (c *execCall) remark(s *streams, r sbx.Result) {
 	}
 	switch {
 	case r.Ending == sandbox.NotFound:
-		s.say("error", c.program()+": no such program")
+		c.notFound(s, r)
 	case r.Ending == sandbox.NotExec:
-		s.say("error", c.program()+": not executable")
+		s.say("error", c.program()+": not executable"+c.badInterpreter(r))
 	case r.Ending == sandbox.TimedOut && !c.wrapping:
 		s.say("error", "the time limit of "+c.timeout.String()+" is over (--timeout raises it)")
 	case !c.wrapping && presetHint(string(c.net)) != "":
@@ -346,7 +346,7 @@ func (c *execCall) perform(s *streams) (sbx.Result, error) {
 			return c.notStarted(s, options, err), err
 		}
 	}
-	c.request.Keep = c.env
+	c.request.Keep = c.env.list
 	c.request.Timeout = c.timeout.value
 	c.request.Stdin, c.request.Stdout, c.request.Stderr = s.in, s.out, s.err
 	if c.dryRun {
@@ -451,61 +451,4 @@ func (s *streams) report(err error) {
 	default:
 		s.fail(err)
 	}
-}
-
-// gapNames is the value of --accept-gap.
-type gapNames []sandbox.Control
-
-func (g *gapNames) String() string { return fmt.Sprint([]sandbox.Control(*g)) }
-func (g *gapNames) Set(v string) error {
-	if v == allGaps {
-		*g = append(*g, allGaps)
-		return nil
-	}
-	control, err := gapName(v)
-	if err == nil {
-		*g = append(*g, control)
-	}
-	return err
-}
-
-func gapName(v string) (sandbox.Control, error) {
-	var names []string
-	for _, known := range sandbox.Controls() {
-		if string(known) == v {
-			return known, nil
-		}
-		names = append(names, string(known))
-	}
-	return "", &hintedError{msg: "no such control", hint: meant(v, names, "", "the controls are: "+strings.Join(names, ", "))}
-}
-
-// tierName is --require and --tier. A backend of somebody else's may have tiers of
-// its own, so that only what is surely meant otherwise is refused here.
-type tierName string
-
-// knownTiers are those of the backends of this host, the strongest first.
-var knownTiers = []string{"full", "full-noproc", "landlock"}
-
-func (t *tierName) String() string { return string(*t) }
-func (t *tierName) Set(v string) error {
-	hint := meant(v, knownTiers, "", "")
-	if _, err := gapName(v); err == nil {
-		hint = `a tier is meant (` + strings.Join(knownTiers, ", ") + `); a control is required by the configuration: {"sbx": {"require": ["` + v + `"]}}`
-	}
-	if hint != "" && !slices.Contains(knownTiers, v) {
-		return &hintedError{msg: "no such tier", hint: hint}
-	}
-	*t = tierName(v)
-	return nil
-}
-
-func gapList(gaps []sandbox.Gap) string {
-	var names []string
-	for _, g := range gaps {
-		if !g.Accepted {
-			names = append(names, string(g.Control))
-		}
-	}
-	return strings.Join(names, ", ")
 }
