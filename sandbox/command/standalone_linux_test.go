@@ -48,9 +48,11 @@ type engine struct {
 }
 
 const (
-	statusOfSh = "a shell, or the engine, answers 127"
-	notText    = "podman takes a name that is not UTF-8 for another one, which is not there"
-	noSuchUser = "firejail runs for users that the system knows"
+	statusOfSh  = "a shell, or the engine, answers 127"
+	notText     = "podman takes a name that is not UTF-8 for another one, which is not there"
+	noVariables = "the environment stays on this machine"
+	notTheirKey = "another user has no key, and knows no host"
+	noSuchUser  = "firejail runs for users that the system knows"
 )
 
 func engines() []engine {
@@ -68,7 +70,7 @@ func engines() []engine {
 		{"firejail", Options{Claims: slices.Concat(shared, measured)}, map[string]string{"P69b": statusOfSh, "N05": noSuchUser, "N06": noSuchUser}},
 		{"docker", container, map[string]string{"P69b": statusOfSh}},
 		{"podman", container, map[string]string{"P69b": statusOfSh, "P21k": notText}},
-		{"ssh", Options{Claims: shared}, map[string]string{"P69b": statusOfSh}},
+		{"ssh", Options{Claims: shared}, map[string]string{"P69b": statusOfSh, "P63": noVariables, "N05": notTheirKey, "N06": notTheirKey}},
 	}
 }
 
