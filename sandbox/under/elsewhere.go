@@ -1,0 +1,18 @@
+package under
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/sbx-run/sbx/sandbox"
+)
+
+// Elsewhere is the error of a backend where this package does not work: process 1
+// of the command is written in assembly, for one architecture so far.
+func Elsewhere(backend string) error {
+	text := fmt.Sprintf("the backend %s is for Linux on amd64, and this is %s on %s", backend, runtime.GOOS, runtime.GOARCH)
+	if runtime.GOOS == "linux" {
+		text += ": use direct (tier landlock), docker, podman or containerd"
+	}
+	return fmt.Errorf("%s: %w", text, sandbox.ErrUnsupported)
+}
