@@ -89,7 +89,7 @@ func (c *imageCall) build(s *streams) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"build", "--tag", c.tag}
+	args := []string{"build", "--force-rm", "--tag", c.tag} // a build that fails leaves no container, either
 	if c.base != "" {
 		args = append(args, "--build-arg", "BASE="+c.base)
 	}

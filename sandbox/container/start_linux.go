@@ -116,6 +116,9 @@ func (s *session) start(ctx context.Context, l *pid1.Listener, id string) (*pid1
 				}
 			case <-time.After(100 * time.Millisecond):
 			}
+			if runtime := s.spec.Profile.Container.Runtime; runtime != "" {
+				why += fmt.Sprintf("; the OCI runtime %q may not share this machine's sockets", runtime)
+			}
 			return give(s.notStarted("", errors.New("the container ended before its first process did anything: "+why)))
 		case <-late:
 			return give(s.notStarted("", fmt.Errorf("the first process of the container does not connect: the OCI runtime %q may not share this machine's sockets",

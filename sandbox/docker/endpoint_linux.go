@@ -120,6 +120,9 @@ func (b *Backend) checkLocal(e endpoint, c sandbox.Container) error {
 	if e.host == "" || e.path() != "" || c.Local && strings.HasPrefix(e.host, "tcp://") {
 		return nil
 	}
-	return b.unavailable("", fmt.Errorf("%s names the engine %q, which may be another machine's and see other files than this one: "+
-		"use a unix socket, or say that it is of this machine (sbx.container.local)", e.from, e.host))
+	advice := "use a unix socket"
+	if strings.HasPrefix(e.host, "tcp://") {
+		advice += ", or say that it is of this machine (sbx.container.local)"
+	}
+	return b.unavailable("", fmt.Errorf("%s names the engine %q, which may be another machine's and see other files than this one: %s", e.from, e.host, advice))
 }
