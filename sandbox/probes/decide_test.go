@@ -71,6 +71,9 @@ func TestRowsAreComplete(t *testing.T) {
 		}
 	}
 	for _, c := range sandbox.Controls() {
+		if c == sandbox.MountsLate { // a row would mount on the host: sandbox/under tests it in a namespace
+			continue
+		}
 		if !slices.ContainsFunc(Rows(), func(r Row) bool { return first(r.Controls) == c && r.Beyond == "" }) {
 			t.Errorf("no row tests %s", c)
 		}
