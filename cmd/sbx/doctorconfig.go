@@ -48,7 +48,7 @@ func (c *doctorCall) configuration() {
 // refusals finds what is well formed and yet refuses every command.
 func (c *doctorCall) refusals() {
 	call := newExecCall("exec")
-	call.workspace = "/" // nothing of a workspace is read there, and nothing runs
+	call.workspace = "/nonexistent" // nothing of a workspace is read there, and nothing runs
 	options, err := call.settings()
 	if err == nil {
 		_, err = call.newEngine(options)
@@ -56,6 +56,29 @@ func (c *doctorCall) refusals() {
 	if err != nil {
 		c.addError(levelBroken, "every command is refused: ", err)
 	}
+	var audit []string
+	if c.file.Audit != "" {
+		audit = append(audit, filepath.Dir(c.file.Audit)) // the file itself is made
+	}
+	for _, paths := range [...]struct {
+		key  string
+		list []string
+	}{{"the directory of sbx.audit", audit}, {"sbx.allow_write", c.file.AllowWrite}, {"sbx.allow_read", c.file.AllowRead}, {"sbx.hide", c.file.Hide}} {
+		for _, path := range paths.list {
+			if _, err := os.Stat(path); err != nil {
+				c.add(levelBroken, "every command is refused: "+paths.key+" "+quote(path)+": "+plainPathCause(err), "make it, or take it out of the configuration")
+			}
+		}
+	}
+}
+
+// plainPathCause drops the path, which the message says already.
+func plainPathCause(err error) string {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return err.Error()
 }
 
 // addError adds a finding with the hint of an error.
