@@ -82,13 +82,14 @@ func podmanCold(w io.Writer, o options, measure versus) error {
 			return fmt.Errorf("podman system service does not listen at %s", socket)
 		}
 	}
+	// Before the variable is set, which would make the command line ask the service.
+	cli := o.candidate("podman run --rm", podman, "run", "--rm", "--network", "none", "--memory", "512m", "--cpus", "1", "--pids-limit", "256",
+		"--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp",
+		"--volume", ws+":"+ws, "--workdir", ws, benchImage, "true")
 	if err := os.Setenv("CONTAINER_HOST", "unix://"+socket); err != nil {
 		return err
 	}
 	defer os.Unsetenv("CONTAINER_HOST")
-	cli := o.candidate("podman run --rm", podman, "run", "--rm", "--network", "none", "--memory", "512m", "--cpus", "1", "--pids-limit", "256",
-		"--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp",
-		"--volume", ws+":"+ws, "--workdir", ws, benchImage, "true")
 	return measure(w, o, "Podman", cli, o.cold("podman"))
 }
 
