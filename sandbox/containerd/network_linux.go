@@ -50,12 +50,12 @@ var pluginDirs = [...]string{"/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"}
 const adminPath = "/usr/sbin:/sbin:/usr/bin:/bin"
 
 // offline is said where a network is not to be had.
-const offline = ": or --network off, --network allow:HOST"
+const offline = ", or ask for none (--network off, PEPE_SANDBOX_NET=none) or for a list of hosts"
 
 // findPlugins is the directory of the plugins, or why there can be no network.
 func findPlugins(p sandbox.Profile) (string, error) {
 	if os.Geteuid() != 0 {
-		return "", errors.New("only root can make a network for a container of containerd" + offline)
+		return "", errors.New("only root can make a network for a container of containerd: use the backend podman" + offline)
 	}
 	var refused error
 	for _, dir := range pluginDirs {
@@ -69,7 +69,7 @@ func findPlugins(p sandbox.Profile) (string, error) {
 	if refused != nil {
 		return "", refused
 	}
-	return "", fmt.Errorf("containerd alone has no network for a container, and there are no CNI plugins %s in %s: install containernetworking-plugins%s",
+	return "", fmt.Errorf("a network needs the CNI plugins %s, which are not all in %s: install containernetworking-plugins%s",
 		strings.Join(plugins[:], ", "), strings.Join(pluginDirs[:], " or "), offline)
 }
 
