@@ -159,9 +159,9 @@ func hold(t *testing.T, r probes.Report) {
 	}
 }
 
-// refusesUser says that firejail would not start for the user of a row, and that sbx or it
-// says so: it does for
-// no user of the system's own, and the row's is nobody.
+// refusesUser says that firejail would not start for the user of a row: it does for
+// no user of the system's own, and the row's is nobody; nor does it make writable what
+// belongs to others.
 func refusesUser(r probes.Report, o probes.Outcome) bool {
 	return r.Backend == firejail.Name && (o.ID == "N05" || o.ID == "N06") &&
 		(strings.Contains(o.Observed, "is not allowed to use Firejail") || strings.Contains(o.Observed, "nothing writable that belongs to others"))
