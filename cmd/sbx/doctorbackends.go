@@ -156,13 +156,29 @@ func (c *doctorCall) measured(m chooser.Measured) {
 
 // automatic says what a command gets that names no backend.
 func (c *doctorCall) automatic(list []chooser.Measured) {
+	const who = "a command that names no backend "
+	names, key := c.file.For("", "")
+	own := runtimesWrapper(c.file.Sandbox)
+	switch {
+	case len(names) > 1:
+		c.add(levelOK, who+"runs on the first of these that can hold what it asks for: "+strings.Join(names, ", ")+" ("+key+")", "")
+		return
+	case len(names) == 1 && names[0] != sbx.Auto:
+		c.add(levelOK, who+"runs on "+names[0]+" ("+key+")", "")
+		return
+	case len(names) == 0 && own != "":
+		c.add(levelOK, who+"runs by the wrapper script that \"sandbox\" names", "")
+		return
+	}
 	usable := slices.DeleteFunc(slices.Clone(list), func(m chooser.Measured) bool {
-		return m.Err != nil || len(m.Capabilities.Enforced) == 0
+		b, err := c.known.Lookup(m.Capabilities.Backend)
+		only, named := b.(sandbox.OnlyNamed)
+		return err != nil || m.Err != nil || named && only.OnlyNamed() || isWrapper(m.Capabilities.Backend)
 	})
 	chooser.Rank(usable)
 	switch {
 	case len(usable) > 0:
-		c.add(levelOK, "auto: a command that names no backend runs on "+usable[0].Capabilities.Backend+", the strongest of those that were measured", "")
+		c.add(levelOK, "auto: "+who+"runs on "+usable[0].Capabilities.Backend+", the strongest of those that were measured", "")
 	case c.live:
 		c.add(levelBroken, "no backend works here: every command that does not ask for none is refused", "see the findings above; sbx setup says what to install")
 	case len(list) > 0:
