@@ -33,7 +33,8 @@ const put = `set -e; umask 077; d=${XDG_CACHE_HOME:-$HOME/.cache}/sbx/far/HASH; 
 	`h=$( (sha256sum "$t" || shasum -a 256 "$t" || openssl dgst -sha256 -r "$t") 2>/dev/null | cut -c1-64); ` +
 	`[ -n "$h" ] || { echo "it has no sha256sum, shasum or openssl to check a copy with" >&2; exit 9; }; ` +
 	`[ "$h" = SUM ] || { echo "the copy is damaged" >&2; exit 1; }; chmod 700 "$t"; ` +
-	`if [ NAME = sbx ]; then "$t" far --version >/dev/null 2>&1 || { echo "it does not run a copy of this program in $d" >&2; exit 9; }; fi; mv -f "$t" "$d/NAME"; echo sbx-put`
+	`r=0; [ NAME != sbx ] || "$t" far --version >/dev/null 2>&1 || r=$?; case $r in 0) ;; 126) echo "it executes no copy of this program in $d" >&2; exit 9;; ` +
+	`*) echo "the copy ends with status $r there" >&2; exit 1;; esac; mv -f "$t" "$d/NAME"; echo sbx-put`
 
 const takesNone = 9
 

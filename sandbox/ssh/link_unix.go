@@ -334,6 +334,11 @@ func (l *link) sshError(words string, err error) error {
 	if words == "" {
 		words = err.Error()
 	}
+	if strings.HasPrefix(words, "kex_exchange_identification: Connection closed") {
+		// ssh does not pass on what its ProxyJump or ProxyCommand says where a
+		// connection is kept.
+		words += fmt.Sprintf(" (or by a jump host on the way; `ssh %s` shows what it says)", l.options.Host)
+	}
 	return fmt.Errorf("connect to %s: ssh: %s", l.options.Host, words)
 }
 

@@ -150,6 +150,26 @@ func prepare(t *testing.T, mode ssh.Mode) *machine {
 	return m
 }
 
+// path is a PATH for the machine, on which no sbx is installed, whatever this one has.
+func (m *machine) path() string {
+	m.Helper()
+	dirs := []string{"/usr/local/bin", "/usr/bin"}
+	if !slices.ContainsFunc(dirs, func(dir string) bool { _, err := os.Lstat(dir + "/sbx"); return err == nil }) {
+		return strings.Join(append(dirs, "/bin"), ":")
+	}
+	links := m.dir + "/path"
+	check(m, os.MkdirAll(links, 0o755))
+	for _, dir := range dirs {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if !strings.HasPrefix(e.Name(), "sbx") {
+				_ = os.Symlink(dir+"/"+e.Name(), links+"/"+e.Name()) // the first one counts
+			}
+		}
+	}
+	return links
+}
+
 // serve starts sshd on a free port of an address.
 func (m *machine) serve(address string) {
 	m.Helper()
@@ -157,6 +177,9 @@ func (m *machine) serve(address string) {
 		if err := os.Mkdir("/run/sshd", 0o755); err == nil { // where it locks itself up
 			m.Cleanup(func() { _ = os.Remove("/run/sshd") })
 		}
+	}
+	if m.vars == "" {
+		m.vars = " PATH=" + m.path()
 	}
 	for range 20 {
 		m.port = freePort(m.T)

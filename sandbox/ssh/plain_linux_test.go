@@ -23,7 +23,7 @@ func foreign(t *testing.T, mode ssh.Mode) *machine {
 	m := prepare(t, mode)
 	check(t, os.Mkdir(m.dir+"/bin", 0o755))
 	check(t, os.WriteFile(m.dir+"/bin/uname", []byte("#!/bin/sh\ncase $1 in -m) echo armv7l;; *) echo Linux;; esac\n"), 0o755))
-	m.vars = " PATH=" + m.dir + "/bin:/usr/bin:/bin"
+	m.vars = " PATH=" + m.dir + "/bin:" + m.path()
 	m.serve("127.0.0.1")
 	m.profile.Accept = sandbox.Controls()
 	return m
@@ -88,6 +88,34 @@ func TestPlainIsRefused(t *testing.T) {
 	check(t, os.Symlink(os.Getenv(programVar), m.dir+"/bin/sbx"))
 	if _, result := m.run(m.open(), "true"); !slices.Contains(result.Enforced, sandbox.WritesConfined) {
 		t.Errorf("%+v", result)
+	}
+	m.clean()
+}
+
+// What may pass by itself does not lead to a run without confinement.
+func TestPlainOnlyWhereNoCopyWillDo(t *testing.T) {
+	m := newMachine(t, ssh.Shared)
+	m.profile.Accept = sandbox.Controls()
+	for name, c := range map[string]struct {
+		self string
+		runs bool
+	}{
+		"it fails":            {"#!/bin/sh\nexit 3\n", false},
+		"nothing is executed": {"#!/etc/passwd\n", true}, // as on a file system without programs
+	} {
+		m.options.Self = m.dir + "/self"
+		check(t, os.WriteFile(m.options.Self, []byte(c.self), 0o755))
+		result, err := m.open().Run(context.Background(), sandbox.Command{Argv: []string{"true"}})
+		if c.runs != (err == nil) || !c.runs && (!errors.Is(err, sandbox.ErrUnavailable) || result.Ending != sandbox.NotStarted) {
+			t.Errorf("%s: %v, %+v", name, err, result)
+		}
+		if left, _ := filepath.Glob(m.home + "/.cache/sbx/far/*/.sbx.*"); len(left) > 0 {
+			t.Errorf("%s: left behind: %q", name, left)
+		}
+	}
+	m.options.Program = m.home + "/nowhere/sbx"
+	if _, err := m.open().Run(context.Background(), sandbox.Command{Argv: []string{"true"}}); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("a program that is named and missing: %v", err)
 	}
 	m.clean()
 }
