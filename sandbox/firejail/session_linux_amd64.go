@@ -163,7 +163,8 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 func (s *session) look() (scene, []string) {
 	spots, hidden, _ := s.host.Look("")
 	sc := scene{spots: spots, homes: s.homes, isLink: isLink}
-	if uid := layout.SubjectOf(s.profile).UID; uid != 0 {
+	const nobody = 65534 // is refused by firejail itself, whatever belongs to him
+	if uid := layout.SubjectOf(s.profile).UID; uid != 0 && uid != nobody {
 		sc.foreign = func(name string) bool {
 			var st unix.Stat_t
 			return unix.Stat(name, &st) == nil && st.Uid != uid
