@@ -102,7 +102,7 @@ func onlyRows(e engine) []string {
 	case rows != "":
 		return strings.Split(rows, ",")
 	case e.name == "ssh": // what confines there is bwrap.sh
-		return []string{"P00", "P01", "P02", "P11", "P13", "P26", "N10", "N20", "P45", "P49", "P61", "P67", "P69", "P71", "P72", "P76", "P86a", "N60"}
+		return []string{"P00", "P01", "P02", "P26", "N10", "N20", "P45", "P61", "P67", "P69", "P71", "P86a"}
 	}
 	return []string{
 		"P00", "P01", "P02", "P03", "P04", "P07", "P11", "P13", "P21", "P26", "P29", "N10", "N11", "N12", "N16", "N20", "N21", "P45", "P47a", "P47l", "P49",

@@ -18,9 +18,10 @@ import (
 
 // foreign is a machine for which there is no sbx: it says that it has another
 // processor.
-func foreign(t *testing.T, mode ssh.Mode) *machine {
+func foreign(t *testing.T, mode ssh.Mode, lines ...string) *machine {
 	t.Helper()
 	m := prepare(t, mode)
+	m.extra = strings.Join(lines, "\n") + "\n"
 	check(t, os.Mkdir(m.dir+"/bin", 0o755))
 	check(t, os.WriteFile(m.dir+"/bin/uname", []byte("#!/bin/sh\ncase $1 in -m) echo armv7l;; *) echo Linux;; esac\n"), 0o755))
 	m.vars = " PATH=" + m.dir + "/bin:" + m.path()
@@ -222,6 +223,20 @@ func TestPlainKilled(t *testing.T) {
 		m.ends(mark(t), name)
 		_ = v.Process.Kill()
 		_ = v.Wait()
+	}
+	m.clean()
+}
+
+// Where a server takes one session only, nothing begins that nobody would look after.
+func TestPlainTakesTwoSessions(t *testing.T) {
+	m := foreign(t, ssh.Shared, "MaxSessions 1")
+	var out, errs bytes.Buffer
+	result, err := m.open().Run(context.Background(), sandbox.Command{Argv: []string{"touch", "ran"}, Stdout: &out, Stderr: &errs})
+	if !errors.Is(err, sandbox.ErrStart) || result.Ending != sandbox.NotStarted {
+		t.Errorf("%v, %+v, %q", err, result, errs.String())
+	}
+	if _, err := os.Stat(m.profile.Workspace + "/ran"); err == nil {
+		t.Error("it ran")
 	}
 	m.clean()
 }
