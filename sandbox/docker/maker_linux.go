@@ -139,6 +139,10 @@ func (e *engine) Remove(ctx context.Context, id string) error {
 // Abandoned lists the containers of this user whose makers are gone.
 func (e *engine) Abandoned(ctx context.Context) ([]string, error) {
 	filters := make(client.Filters).Add("label", fmt.Sprintf("%s=%d", container.LabelUser, os.Geteuid()))
+	if e.backend.engine == Podman {
+		// It looks long at each that it lists. One that runs ends by itself.
+		filters = filters.Add("status", "created", "initialized", "exited", "stopped", "paused")
+	}
 	list, err := e.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters})
 	if err != nil {
 		return nil, err
