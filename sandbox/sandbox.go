@@ -251,6 +251,11 @@ type Gap struct {
 	Accepted bool    `json:"accepted,omitempty"`
 }
 
+// FixProtect closes HooksProtected where a profile names no files to protect, as
+// that of a measurement does. Whoever names them, as an Engine does for each run,
+// has no such gap.
+const FixProtect = "name them as protected"
+
 // Capabilities is what Probe measured.
 type Capabilities struct {
 	Backend  string    `json:"backend"`

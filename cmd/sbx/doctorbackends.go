@@ -143,7 +143,7 @@ func (c *doctorCall) measured(m chooser.Measured) {
 	}
 	what += " (" + ago(m.When) + ")"
 	l, do := levelOK, ""
-	if gaps := gapList(m.Capabilities.Gaps); gaps != "" {
+	if gaps := measuredGaps(m.Capabilities.Gaps); gaps != "" {
 		do = "not enforced: " + gaps
 	}
 	for _, g := range m.Capabilities.Gaps {

@@ -55,6 +55,12 @@ func (t *tierName) Set(v string) error {
 	return nil
 }
 
+// measuredGaps are those of a measurement that a run has, too: a run names what is
+// protected.
+func measuredGaps(gaps []sandbox.Gap) string {
+	return gapList(slices.DeleteFunc(slices.Clone(gaps), func(g sandbox.Gap) bool { return g.Fix == sandbox.FixProtect }))
+}
+
 func gapList(gaps []sandbox.Gap) string {
 	var names []string
 	for _, g := range gaps {

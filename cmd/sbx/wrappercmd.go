@@ -173,7 +173,7 @@ func (s *streams) sayGaps(backend string) {
 }
 
 func (s *streams) hintGaps(gaps []sandbox.Gap) {
-	if list := gapList(gaps); list != "" {
+	if list := measuredGaps(gaps); list != "" {
 		s.say("hint", "not enforced here: "+list+" (sbx --version --json says why)")
 	}
 }

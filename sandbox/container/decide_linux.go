@@ -46,7 +46,7 @@ func decide(p sandbox.Profile, l Layout) decision {
 	}
 	switch {
 	case p.Protect == nil && !p.ReadOnly:
-		d.gap(sandbox.HooksProtected, "files in the workspace that others run later (.git/hooks, build files) can be written", "name them as protected")
+		d.gap(sandbox.HooksProtected, "files in the workspace that others run later (.git/hooks, build files) can be written", sandbox.FixProtect)
 	case len(l.loose) > 0:
 		d.gap(sandbox.HooksProtected, strings.Join(l.loose, ", ")+": a symbolic link, which can be replaced by another", "name what it leads to, or put a file in its place")
 	}

@@ -287,6 +287,6 @@ var fullGaps = []struct {
 	},
 	{
 		sandbox.HooksProtected, func(_ int, p sandbox.Profile, _ bool) bool { return p.Protect == nil },
-		"files in the workspace that others run later (.git/hooks, build files) can be written", "name them as protected",
+		"files in the workspace that others run later (.git/hooks, build files) can be written", sandbox.FixProtect,
 	},
 }

@@ -51,7 +51,7 @@ func Always[F any]() []Missing[F] {
 		},
 		{
 			sandbox.HooksProtected, func(p sandbox.Profile, _ F) bool { return p.Protect == nil && !p.ReadOnly },
-			"files in the workspace that others run later (.git/hooks, build files) can be written", "name them as protected",
+			"files in the workspace that others run later (.git/hooks, build files) can be written", sandbox.FixProtect,
 		},
 		{
 			sandbox.DenialsExplained, func(p sandbox.Profile, _ F) bool {
