@@ -74,7 +74,7 @@ func (r *run) again(e *under.SetupError) error {
 		return r.lower(func(f *facts) { f.nested = true }) // the filter refuses them as well
 	case !f.noProc && says("mount proc", "/newroot/proc"):
 		return r.lower(func(f *facts) { f.noProc = true })
-	case says("Read-only file system", "No such file", "Not a directory", "Unable to apply mount flags", "Unable to remount"):
+	case says("Read-only file system", "No such file", "Not a directory", "Unable to apply mount flags", "Unable to remount", "Can't create file at"):
 		return nil // somebody mounts, unmounts or replaces files meanwhile
 	case says("Unknown option"):
 		return fmt.Errorf("%w: this bwrap is too old, want 0.7 or newer (Debian package bubblewrap): %w", e, sandbox.ErrUnavailable)
