@@ -22,10 +22,11 @@ const plainName = "sh"
 // keep is the session that outlives the command: it stores the plan and then takes
 // one line each second. Without one it ends the tree. What runs there is found by
 // its process group (sshd makes one for each session; where it does not, there is
-// none of that number) and by descent.
+// none of that number) and by descent. BusyBox takes the "--" before a group for a
+// number; one process after the other, a command could end because its child did.
 const keep = `umask 077; d=${TMPDIR:-/tmp}/.sbx-ID; mkdir "$d" || exit 1; trap "" HUP INT TERM PIPE;
  below() { { ps -A -o pid= -o ppid= -o pgid= || ps -o pid,ppid,pgid; } 2>/dev/null | awk -v t="$p" -v g="$1" "{ a[\$1] = \$2; b[\$1] = \$3 } END { for (x in a) { for (y = a[x]; (y in a) && y != t; y = a[y]); if (y == t && b[x] != g) print x } }"; };
- hit() { if kill -s 0 -- "-$p"; then kill -s "$1" -- "-$p" $2; else kill -s "$1" $(below) "$p"; fi; } 2>/dev/null;
+ hit() { if kill -s 0 -- "-$p"; then kill -s "$1" -- "-$p" $2; elif kill -0 "-$p"; then kill "-$1" "-$p" $2; else kill -s "$1" $(below) "$p"; fi; } 2>/dev/null;
  finish() { p=$(cat "$d/pid"); if [ -n "$p" ]; then kill -s STOP "$p"; for i in 1 2 3; do l=$(below); [ -n "$l" ] || break; kill -s KILL $l; done; hit KILL; kill -s KILL "$p"; fi; rm -rf "$d"; } 2>/dev/null;
  echo take; while IFS= read -r l && [ "$l" != . ]; do printf "%s\n" "$l"; done >"$d/plan"; IFS= read -r n;
  if [ "$l" = . ] && [ $(wc -l <"$d/plan") -eq "$n" ]; then echo ready; else rm -rf "$d"; exit 1; fi;
