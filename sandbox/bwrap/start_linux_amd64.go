@@ -191,11 +191,12 @@ func (r *run) ready(*under.Run, int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := under.Apart(pid); err != nil { // before the look, which then lasts
+	mounts, err := under.Apart(pid)
+	if err != nil { // before the look, which then lasts
 		return 0, err
 	}
 	if !r.only.unwatched {
-		if err := check(pid, r.scene); err != nil {
+		if err := check(mounts, r.scene); err != nil {
 			return 0, err
 		}
 	}

@@ -242,7 +242,7 @@ func (s *session) spawn(c sandbox.Command, h *bound.Hold, path string, streams [
 			Ready: func(_ *under.Run, program int) (int, error) {
 				pid := lowest(program)
 				if os.Geteuid() == 0 {
-					if err := under.Apart(pid); err != nil {
+					if _, err := under.Apart(pid); err != nil {
 						return pid, err
 					}
 				}

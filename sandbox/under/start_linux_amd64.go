@@ -1,6 +1,7 @@
 package under
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -275,16 +276,18 @@ func Serve(pid int, gate Gate, sockets func(*spawn.Plan)) error {
 // Apart takes care that nothing that the host mounts from now on appears among the
 // mounts of a process, where it could be written. Programs that lay out mounts
 // leave that open, so that removable media appear.
-func Apart(pid int) error {
+//
+// What it gives is the mountinfo of the process afterwards.
+func Apart(pid int) (mountinfo string, err error) {
 	name := "/proc/" + strconv.Itoa(pid) + "/mountinfo"
-	text, err := os.ReadFile(name)
-	if err != nil || !layout.Propagates(string(text)) {
-		return err
+	text, err := readProc(name)
+	if err != nil || !layout.Propagates(text) {
+		return text, err
 	}
 	// A program may have mounted something over the root that its command does not see.
 	root, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("open the command's root: %w", err)
+		return "", fmt.Errorf("open the command's root: %w", err)
 	}
 	defer unix.Close(root)
 	err = within(pid, "mnt", unix.CLONE_NEWNS, func(p *spawn.Plan) {
@@ -292,12 +295,25 @@ func Apart(pid int) error {
 		p.Call("make mounts private", unix.SYS_MOUNT, []uintptr{0, p.Str("."), 0, unix.MS_REC | unix.MS_PRIVATE, 0})
 	})
 	if err != nil {
-		return err
+		return "", err
 	}
-	if text, err = os.ReadFile(name); err == nil && layout.Propagates(string(text)) {
+	if text, err = readProc(name); err == nil && layout.Propagates(text) {
 		err = errors.New("the mounts of the command cannot be made private")
 	}
-	return err
+	return text, err
+}
+
+// readProc reads a file of /proc in few calls: its size is not known, and package
+// os begins with little, and the kernel writes the file anew for each call.
+func readProc(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text := bytes.NewBuffer(make([]byte, 0, 32<<10))
+	_, err = text.ReadFrom(f)
+	return text.String(), err
 }
 
 // within lets a child of ours enter a namespace of a process and go through steps.
