@@ -191,8 +191,8 @@ func (r *run) ready(*under.Run, int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	mounts, err := under.Apart(pid)
-	if err != nil { // before the look, which then lasts
+	mounts, err := under.Apart(pid) // before the look, which then lasts
+	if err != nil {
 		return 0, err
 	}
 	if !r.only.unwatched {

@@ -281,8 +281,11 @@ func Serve(pid int, gate Gate, sockets func(*spawn.Plan)) error {
 func Apart(pid int) (mountinfo string, err error) {
 	name := "/proc/" + strconv.Itoa(pid) + "/mountinfo"
 	text, err := readProc(name)
-	if err != nil || !layout.Propagates(text) {
-		return text, err
+	if err != nil {
+		return "", fmt.Errorf("look at the mounts of the command: %w", err)
+	}
+	if !layout.Propagates(text) {
+		return text, nil
 	}
 	// A program may have mounted something over the root that its command does not see.
 	root, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -297,10 +300,13 @@ func Apart(pid int) (mountinfo string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if text, err = readProc(name); err == nil && layout.Propagates(text) {
-		err = errors.New("the mounts of the command cannot be made private")
+	if text, err = readProc(name); err != nil {
+		return "", fmt.Errorf("look at the mounts of the command: %w", err)
 	}
-	return text, err
+	if layout.Propagates(text) {
+		return "", errors.New("the mounts of the command cannot be made private")
+	}
+	return text, nil
 }
 
 // readProc reads a file of /proc in few calls: its size is not known, and package
