@@ -24,14 +24,26 @@ import (
 // refused runs a command that must not start, and returns the sentence.
 func (r *room) refused() string {
 	r.Helper()
+	return r.refusal(r.attempt())
+}
+
+// attempt runs a command that may not start. There is no result when it was refused
+// before.
+func (r *room) attempt() (*sandbox.Result, error) {
 	s, err := r.backend().Open(r.Context(), r.profile)
-	if err == nil {
-		var result sandbox.Result
-		result, err = s.Run(r.Context(), sandbox.Command{Argv: []string{"/bin/true"}, Env: r.env(), Timeout: time.Minute})
-		check(r, s.Close())
-		if result.Ending != sandbox.NotStarted || result.ExitCode != 125 {
-			r.Errorf("%+v", result)
-		}
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.Run(r.Context(), sandbox.Command{Argv: []string{"/bin/true"}, Env: r.env(), Timeout: time.Minute})
+	check(r, s.Close())
+	return &result, err
+}
+
+// refusal is the one sentence of an attempt that was refused.
+func (r *room) refusal(result *sandbox.Result, err error) string {
+	r.Helper()
+	if result != nil && (result.Ending != sandbox.NotStarted || result.ExitCode != 125) {
+		r.Errorf("%+v", result)
 	}
 	if !errors.Is(err, sandbox.ErrStart) && !errors.Is(err, sandbox.ErrUnavailable) {
 		r.Fatalf("not refused: %v", err)
