@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +35,16 @@ func (e *AgentError) Error() string {
 	return fmt.Sprintf("config %q: there is no agent %q; add it under \"agents\", or name another one", e.Path, e.Agent)
 }
 
+// HeldError: somebody else had a lock all the time.
+type HeldError struct {
+	Path string
+	Wait time.Duration
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("another program has held %q for %v; nothing was written", e.Path, e.Wait)
+}
+
 // EditGrants changes the grants of an agent ("": sbx.auto_approve) and returns what
 // they are now. change gets those that the file has at that moment; it may be called
 // again when the file has changed meanwhile. The file is made where there is none,
@@ -56,11 +67,11 @@ func editFile(path string, change func(path string, before []byte) ([]byte, erro
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fail(cause(err))
 	}
-	unlock, err := lockFile(path+".lock", lockWait)
+	lock, err := lockFile(context.Background(), path+".lock", lockWait)
 	if err != nil {
 		return fail(err)
 	}
-	defer unlock()
+	defer lock.Close()
 	for range editTries {
 		before, err := readRegular(path)
 		gone := errors.Is(err, fs.ErrNotExist)

@@ -3,6 +3,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,8 +12,8 @@ import (
 )
 
 // lockFile takes the lock that whoever writes the file takes. It is a file of its
-// own, because the one that is written is replaced.
-func lockFile(path string, wait time.Duration) (unlock func(), err error) {
+// own, because the one that is written is replaced. Closing it lets go.
+func lockFile(ctx context.Context, path string, wait time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock %q: %w", path, cause(err))
@@ -20,15 +21,38 @@ func lockFile(path string, wait time.Duration) (unlock func(), err error) {
 	for end := time.Now().Add(wait); ; time.Sleep(2 * time.Millisecond) {
 		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 		case err == nil:
-			return func() { f.Close() }, nil
+			return f, nil
 		case errors.Is(err, syscall.EINTR):
 		case !errors.Is(err, syscall.EWOULDBLOCK):
 			f.Close()
 			return nil, fmt.Errorf("lock %q: %w", path, err)
+		case ctx.Err() != nil:
+			f.Close()
+			return nil, ctx.Err()
 		case time.Now().After(end):
 			f.Close()
-			return nil, fmt.Errorf("another program has held %q for %v; nothing was written", path, wait)
+			return nil, &HeldError{path, wait}
 		}
+	}
+}
+
+// Hold takes the lock of a path for as long as several files are changed together, and
+// waits for who holds it. The file is there only meanwhile: release removes it. Its
+// directory is the caller's business, and may go while somebody waits (fs.ErrNotExist).
+func Hold(ctx context.Context, path string, wait time.Duration) (release func(), err error) {
+	for {
+		f, err := lockFile(ctx, path, wait)
+		if err != nil {
+			return nil, err
+		}
+		held, err := f.Stat()
+		if now, serr := os.Lstat(path); err == nil && serr == nil && os.SameFile(held, now) {
+			return func() {
+				_ = os.Remove(path) // before it is let go: who waited finds that it is no more
+				f.Close()
+			}, nil
+		}
+		f.Close() // of somebody who has ended
 	}
 }
 

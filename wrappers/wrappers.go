@@ -87,7 +87,16 @@ func Script(kind, sbxPath string) (string, error) {
 	case strings.ContainsAny(sbxPath, "\n\x00"):
 		return "", fmt.Errorf("wrapper %q: path of sbx %q: holds a line break or a zero byte", kind, sbxPath)
 	}
-	return strings.Replace(text(kind+".sh"), placeholder, quote(sbxPath), 1), nil
+	s := text(kind + ".sh")
+	if name := filepath.Base(sbxPath); plain(name) {
+		s = strings.ReplaceAll(s, `"sbx wrapper install `, `"`+name+` wrapper install `)
+	}
+	return strings.Replace(s, placeholder, quote(sbxPath), 1), nil
+}
+
+// plain says that a name means nothing to a shell, in quotes or a comment.
+func plain(name string) bool {
+	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == ""
 }
 
 // Standalone is the text of a wrapper for machines without sbx: what several of

@@ -52,7 +52,7 @@ func approvalsCommand(s *streams, args []string) int {
 	c.StringVar(&c.reason, "reason", "", "")
 	err := c.parse(args)
 	if errors.Is(err, errHelp) {
-		fmt.Fprint(s.out, approvalsHelp)
+		s.help(approvalsHelp)
 		return exitOK
 	}
 	words := append(c.operands, c.after...)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,11 +23,12 @@ type inquiry struct {
 type asker struct {
 	in   *bufio.Reader
 	out  *os.File
-	keys *os.File // the terminal, where single keys can be read
+	keys *os.File        // the terminal, where single keys can be read
+	told <-chan struct{} // closed by the signal that ends sbx
 }
 
-func newAsker(s *streams) asker {
-	a := asker{in: bufio.NewReader(s.in), out: s.out}
+func newAsker(ctx context.Context, s *streams) asker {
+	a := asker{in: bufio.NewReader(s.in), out: s.out, told: ctx.Done()}
 	if isTerminal(s.in) && isTerminal(s.out) && os.Getenv("TERM") != "dumb" && os.Getenv("TERM") != "" && canReadKeys {
 		a.keys = s.in
 	}
@@ -68,12 +70,37 @@ func (a asker) choose(q inquiry) (int, error) {
 // read asks for a line.
 func (a asker) read(prompt string) (string, error) {
 	fmt.Fprint(a.out, prompt)
-	text, err := a.in.ReadString('\n')
+	text, err := unlessTold(a.told, func() (string, error) { return a.in.ReadString('\n') })
+	if errors.Is(err, errStopped) {
+		fmt.Fprintln(a.out)
+		return "", err
+	}
 	if err != nil && (text == "" || !errors.Is(err, io.EOF)) {
 		fmt.Fprintln(a.out)
 		return "", errNoAnswer
 	}
 	return strings.TrimSpace(text), nil
+}
+
+// unlessTold waits for an answer, or for the signal that ends sbx, and what reads the
+// answer with it.
+func unlessTold[T any](told <-chan struct{}, read func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		value, err := read()
+		got <- answer{value, err}
+	}()
+	select {
+	case a := <-got:
+		return a.value, a.err
+	case <-told:
+		var none T
+		return none, errStopped
+	}
 }
 
 // line asks for a text until it is a good one; an empty one is the preset.
@@ -113,6 +140,9 @@ const (
 	keyOther
 )
 
+// pressed is one of them; a digit is another one with its number.
+type pressed struct{ key, digit int }
+
 // byArrows shows the choices with a mark that the arrow keys move.
 func (a asker) byArrows(q inquiry) (int, error) {
 	restore, err := rawTerminal(a.keys)
@@ -135,7 +165,11 @@ func (a asker) byArrows(q inquiry) (int, error) {
 			}
 			fmt.Fprintf(a.out, "\r\x1b[K%s\r\n", cut(fmt.Sprintf("%s %-10s %s", mark, c[0], visible(c[1])), columns-1))
 		}
-		switch key, number := readKey(a.in); key {
+		key, err := unlessTold(a.told, func() (pressed, error) { return readKey(a.in), nil })
+		if err != nil {
+			return 0, err
+		}
+		switch key.key {
 		case keyUp:
 			at = (at + len(q.choices) - 1) % len(q.choices)
 		case keyDown:
@@ -145,8 +179,8 @@ func (a asker) byArrows(q inquiry) (int, error) {
 		case keyStop:
 			return 0, errStopped
 		default:
-			if number >= 1 && number <= len(q.choices) {
-				at = number - 1
+			if key.digit >= 1 && key.digit <= len(q.choices) {
+				at = key.digit - 1
 			}
 		}
 	}
@@ -163,32 +197,32 @@ func cut(text string, columns int) string {
 
 // readKey reads one key: an arrow (ECMA-48 and the application mode of VT100),
 // j and k, a digit, enter, or what stops: escape, q, ctrl-c, ctrl-d, the end.
-func readKey(in *bufio.Reader) (key, digit int) {
+func readKey(in *bufio.Reader) pressed {
 	b, err := in.ReadByte()
 	switch {
 	case err != nil, b == 3, b == 4, b == 'q':
-		return keyStop, 0
+		return pressed{key: keyStop}
 	case b == '\r', b == '\n':
-		return keyEnter, 0
+		return pressed{key: keyEnter}
 	case b == 'k':
-		return keyUp, 0
+		return pressed{key: keyUp}
 	case b == 'j':
-		return keyDown, 0
+		return pressed{key: keyDown}
 	case b >= '1' && b <= '9':
-		return keyOther, int(b - '0')
+		return pressed{keyOther, int(b - '0')}
 	case b != 0x1b:
-		return keyOther, 0
+		return pressed{key: keyOther}
 	case in.Buffered() == 0:
-		return keyStop, 0 // escape by itself
+		return pressed{key: keyStop} // escape by itself
 	}
 	if b, err = in.ReadByte(); err != nil || b != '[' && b != 'O' {
-		return keyOther, 0
+		return pressed{key: keyOther}
 	}
 	switch b, err = in.ReadByte(); {
 	case err == nil && b == 'A':
-		return keyUp, 0
+		return pressed{key: keyUp}
 	case err == nil && b == 'B':
-		return keyDown, 0
+		return pressed{key: keyDown}
 	}
-	return keyOther, 0
+	return pressed{key: keyOther}
 }

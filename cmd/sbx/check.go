@@ -91,7 +91,7 @@ func check(s *streams, args []string) int {
 	}
 	switch {
 	case errors.Is(err, errHelp):
-		fmt.Fprint(s.out, checkHelp)
+		s.help(checkHelp)
 		return exitOK
 	case err != nil:
 		s.fail(err)

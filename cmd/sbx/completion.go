@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed" // for the scripts
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ const completionHelp = `sbx completion: let the shell complete what is typed.
 
 The script asks this sbx for what fits each time, so it never gets old.
 
-  --name NAME       the program has this name here
+  --name NAME       the program has this name (default: the one it was called by)
 
 Exit status: 0; 2 usage.
 `
@@ -44,12 +45,12 @@ const completionName = "@SBX@"
 
 func completionCommand(s *streams, args []string) int {
 	f := newFlags("completion")
-	name := f.String("name", "sbx", "")
+	name := f.String("name", cmp.Or(s.name, ownName), "")
 	err := f.parse(args)
 	scripts := map[string]string{"bash": completionBash, "zsh": completionZsh, "fish": completionFish}
 	switch {
 	case errors.Is(err, errHelp):
-		fmt.Fprint(s.out, completionHelp)
+		s.help(completionHelp)
 		return exitOK
 	case err != nil:
 	case !plainName(*name):

@@ -66,6 +66,7 @@ type doctorCall struct {
 	file     config.Config
 	usable   bool // the configuration could be read
 	known    *sandbox.Registry
+	hold     func(home string) (release func(), err error) // while wrappers are written
 	store    *chooser.Store
 }
 
@@ -84,7 +85,7 @@ func doctor(s *streams, args []string) int {
 	err := c.parse(args)
 	switch {
 	case errors.Is(err, errHelp):
-		fmt.Fprint(s.out, doctorHelp)
+		s.help(doctorHelp)
 		return exitOK
 	case err == nil && len(c.operands)+len(c.after) > 0:
 		err = usage("doctor takes no operand", "sbx doctor --help has examples")
@@ -97,8 +98,13 @@ func doctor(s *streams, args []string) int {
 	}
 	ctx, stop := untilTold()
 	defer stop()
+	c.hold = func(home string) (func(), error) { return s.holdHome(ctx, home) }
 	c.examine(ctx)
 	c.mend()
+	for i := range c.findings {
+		f := &c.findings[i]
+		f.What, f.Do = s.named(f.What), s.named(f.Do)
+	}
 	return c.print(s)
 }
 
@@ -185,15 +191,16 @@ func (c *doctorCall) print(s *streams) int {
 			area = f.Area
 			fmt.Fprintf(out, "%s\n", area)
 		}
-		out.finding(f)
+		out.finding(f, s.named("sbx doctor --fix"))
 	}
 	fmt.Fprintf(out, "%d broken, %d to look at\n", broken, c.count(levelWarning))
 	fmt.Fprint(s.out, out.String())
 	return status
 }
 
-// finding writes one finding in one line, and what to do in another.
-func (s *screen) finding(f finding) {
+// finding writes one finding in one line, and what to do in another: what is fixable,
+// the command fix does.
+func (s *screen) finding(f finding, fix string) {
 	color := map[level]style{levelOK: green, levelNote: faint, levelWarning: yellow, levelBroken: red}[f.Level]
 	word := string(f.Level)
 	if f.Fixed {
@@ -202,7 +209,7 @@ func (s *screen) finding(f finding) {
 	fmt.Fprintf(s, "  %s %s\n", s.paint(color, fmt.Sprintf("%-8s", word)), visible(oneLine(f.What)))
 	do := f.Do
 	if f.Fixable {
-		do += " (sbx doctor --fix does it)"
+		do += " (" + fix + " does it)"
 	}
 	if do != "" && !f.Fixed {
 		fmt.Fprintf(s, "           %s\n", visible(oneLine(do)))

@@ -40,7 +40,12 @@ func (c *doctorCall) wrapper() {
 		case string(have) != want:
 			c.addMendable(levelWarning, path+" is not what this sbx would write: it is of another version, was changed, or calls another sbx",
 				"sbx wrapper install "+kind+" writes it anew", func() error {
-					_, err := wrappers.Install(kind, home, self)
+					release, err := c.hold(home)
+					if err != nil {
+						return err
+					}
+					defer release()
+					_, err = wrappers.Install(kind, home, self)
 					return err
 				})
 		default:

@@ -235,7 +235,7 @@ func parseRun(args []string) (*execCall, error) {
 // status below 124 may be the program's own.
 func (c *execCall) start(s *streams, err error, help string) int {
 	if errors.Is(err, errHelp) {
-		fmt.Fprint(s.out, help)
+		s.help(help)
 		return exitOK
 	}
 	c.wrapping = c.wrapping || c.workspace == "" && isWrapped()

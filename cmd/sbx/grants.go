@@ -36,7 +36,7 @@ func grantsCommand(s *streams, args []string) int {
 	asJSON := f.Bool("json", false, "")
 	err := f.parse(args)
 	if errors.Is(err, errHelp) {
-		fmt.Fprint(s.out, grantsHelp)
+		s.help(grantsHelp)
 		return exitOK
 	}
 	words := append(f.operands, f.after...)

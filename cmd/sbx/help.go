@@ -48,17 +48,17 @@ const overview = `sbx reads shell commands and runs them confined to one directo
 // help is sbx --help and sbx help SUBCOMMAND.
 func help(s *streams, args []string) int {
 	if len(args) == 0 {
-		fmt.Fprint(s.out, overview)
+		s.help(overview)
 		for _, c := range commands() {
 			fmt.Fprintf(s.out, "  %-10s %s\n", c.name, c.summary)
 		}
-		fmt.Fprint(s.out, "\nsbx SUBCOMMAND --help has examples and every flag; sbx --version says what this build can do.\n")
+		s.help("\nsbx SUBCOMMAND --help has examples and every flag; sbx --version says what this build can do.\n")
 		return exitOK
 	}
 	var names []string
 	for _, c := range commands() {
 		if c.name == args[0] {
-			fmt.Fprint(s.out, c.help)
+			s.help(c.help)
 			return exitOK
 		}
 		names = append(names, c.name)

@@ -99,7 +99,7 @@ func parseHook(args []string) (*hookCall, error) {
 func hookCommand(s *streams, args []string) int {
 	c, err := parseHook(args)
 	if errors.Is(err, errHelp) {
-		fmt.Fprint(s.out, hookHelp)
+		s.help(hookHelp)
 		return exitOK
 	}
 	var words []string

@@ -54,7 +54,7 @@ func imageCommand(s *streams, args []string) int {
 	words := append(c.operands, c.after...)
 	switch {
 	case errors.Is(err, errHelp):
-		fmt.Fprint(s.out, imageHelp)
+		s.help(imageHelp)
 		return exitOK
 	case err != nil:
 	case len(words) == 1 && words[0] == "show":

@@ -29,10 +29,15 @@ const (
 // streams are the three standard streams.
 type streams struct {
 	in, out, err *os.File
+
+	name string // by which the program was called; "": its own
 }
 
 func run(args []string, in, out, errs *os.File) int {
 	s := &streams{in: in, out: out, err: errs}
+	if len(args) > 0 {
+		s.name = nameOf(args[0])
+	}
 	if len(args) > 0 && isWrapperName(args[0]) {
 		return wrapper(s, args[1:])
 	}

@@ -49,11 +49,6 @@ func writePage(dir, program, page, summary, help string, also []string) error {
 	return os.WriteFile(filepath.Join(dir, page+".1"), []byte(text), 0o644)
 }
 
-// underName puts the name that the program has here in the place of its own.
-func underName(help, program string) string {
-	return strings.NewReplacer("sbx ", program+" ", "sbx:", program+":").Replace(help)
-}
-
 // roff makes a page (man(7)) of a help text: paragraphs stay paragraphs, lines
 // about flags become a list, other indented lines are shown as they are.
 func roff(page, summary, help string, also []string) string {

@@ -32,8 +32,14 @@ func (s *streams) fail(err error) {
 
 // say prints one line of our own on standard error.
 func (s *streams) say(kind, text string) {
-	fmt.Fprintf(s.err, "sbx: %s: %s\n", kind, visible(oneLine(text)))
+	fmt.Fprintf(s.err, "sbx: %s: %s\n", kind, visible(oneLine(s.named(text))))
 }
+
+// named is a text of ours in which commands begin with the name that works here.
+func (s *streams) named(text string) string { return underName(text, s.name) }
+
+// help prints one of the texts of --help.
+func (s *streams) help(text string) { fmt.Fprint(s.out, s.named(text)) }
 
 // oneLine makes one line of a text.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -42,7 +42,7 @@ func networkCommand(s *streams, args []string) int {
 	asJSON := f.Bool("json", false, "")
 	err := f.parse(args)
 	if errors.Is(err, errHelp) {
-		fmt.Fprint(s.out, networkHelp)
+		s.help(networkHelp)
 		return exitOK
 	}
 	words := append(f.operands, f.after...)

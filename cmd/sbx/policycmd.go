@@ -44,7 +44,7 @@ func policyCommand(s *streams, args []string) int {
 	asJSON := f.Bool("json", false, "")
 	err := f.parse(args)
 	if errors.Is(err, errHelp) {
-		fmt.Fprint(s.out, policyHelp)
+		s.help(policyHelp)
 		return exitOK
 	}
 	words := append(f.operands, f.after...)

@@ -41,7 +41,7 @@ func previewCommand(s *streams, args []string) int {
 	asJSON := f.Bool("json", false, "")
 	err := f.parse(args)
 	if errors.Is(err, errHelp) {
-		fmt.Fprint(s.out, previewHelp)
+		s.help(previewHelp)
 		return exitOK
 	}
 	words := append(f.operands, f.after...)
@@ -159,7 +159,7 @@ func (s *streams) preview(engine *sbx.Engine, verb, id string, diff, asJSON bool
 		p.out = w
 		p.summary(c)
 		if c.State == changes.Unfinish {
-			fmt.Fprintln(w, "sbx: preview: an apply was cut off: sbx preview apply goes on, discard takes it back")
+			fmt.Fprintln(w, s.named("sbx: preview: an apply was cut off: sbx preview apply goes on, discard takes it back"))
 		}
 		p.list(c, 0)
 		if !diff {

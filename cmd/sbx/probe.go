@@ -70,7 +70,7 @@ func probeCommand(s *streams, args []string) int {
 	c.StringVar(&c.image, "image", "", "")
 	err := c.parse(args)
 	if errors.Is(err, errHelp) {
-		fmt.Fprint(s.out, probeHelp)
+		s.help(probeHelp)
 		return exitOK
 	}
 	var backends []sandbox.Backend

@@ -56,7 +56,7 @@ func rulesCommand(s *streams, args []string) int {
 	asMarkdown := f.Bool("markdown", false, "")
 	err := f.parse(args)
 	if errors.Is(err, errHelp) {
-		fmt.Fprint(s.out, rulesHelp)
+		s.help(rulesHelp)
 		return exitOK
 	}
 	rows := allRules()

@@ -55,7 +55,7 @@ func secretCommand(s *streams, args []string) int {
 	words := append(f.operands, f.after...)
 	switch {
 	case errors.Is(err, errHelp):
-		fmt.Fprint(s.out, secretHelp)
+		s.help(secretHelp)
 		return exitOK
 	case err != nil:
 	case len(words) == 0 || words[0] != "check":

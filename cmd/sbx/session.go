@@ -49,7 +49,7 @@ func sessionCommand(s *streams, args []string) int {
 	case "stop":
 		return sessionStop(s, args[1:])
 	case "--help", "-h", "-help":
-		fmt.Fprint(s.out, sessionHelp)
+		s.help(sessionHelp)
 		return exitOK
 	}
 	s.fail(unknownAction("session", action, "sbx session start, exec, ls or stop"))
@@ -68,7 +68,7 @@ func sessionStart(s *streams, args []string) int {
 	c.session.value = sessionAuto
 	err := c.parse(args)
 	if errors.Is(err, errHelp) {
-		fmt.Fprint(s.out, sessionHelp)
+		s.help(sessionHelp)
 		return exitOK
 	}
 	if words := append(c.operands, c.after...); err == nil && len(words) > 0 {
@@ -168,7 +168,7 @@ func sessionList(s *streams, args []string) int {
 	asJSON := f.Bool("json", false, "")
 	err := f.parse(args)
 	if errors.Is(err, errHelp) {
-		fmt.Fprint(s.out, sessionHelp)
+		s.help(sessionHelp)
 		return exitOK
 	}
 	if err == nil && len(f.operands)+len(f.after) > 0 {
@@ -214,7 +214,7 @@ func sessionStop(s *streams, args []string) int {
 	all := f.Bool("all", false, "")
 	err := f.parse(args)
 	if errors.Is(err, errHelp) {
-		fmt.Fprint(s.out, sessionHelp)
+		s.help(sessionHelp)
 		return exitOK
 	}
 	keys := append(f.operands, f.after...)

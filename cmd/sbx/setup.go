@@ -72,7 +72,7 @@ func setupCommand(s *streams, args []string) int {
 	err := c.parse(args)
 	switch {
 	case errors.Is(err, errHelp):
-		fmt.Fprint(s.out, setupHelp)
+		s.help(setupHelp)
 		return exitOK
 	case err == nil && len(c.operands)+len(c.after) > 0:
 		err = usage("setup takes no operand", "sbx setup --help has examples")
@@ -89,10 +89,10 @@ func setupCommand(s *streams, args []string) int {
 	}
 	ctx, stop := untilTold()
 	defer stop()
-	c.asker = newAsker(s)
+	c.asker = newAsker(ctx, s)
 	if err = c.locate(); err == nil {
 		if c.remove {
-			err = c.undo(s)
+			err = c.undo(ctx, s)
 		} else {
 			err = c.setUp(ctx, s)
 		}
@@ -201,7 +201,7 @@ func (c *setupCall) setUp(ctx context.Context, s *streams) error {
 	}
 	switch chosen.kind {
 	case kindNone:
-		return c.unset(s)
+		return c.unset(ctx, s)
 	case kindTheirs:
 		return errStopped
 	}
@@ -241,7 +241,7 @@ func (c *setupCall) chooseBackend(s *streams, list []option, best string) (optio
 		if i < 0 {
 			return option{}, &hintedError{msg: "no backend works here", hint: "sbx doctor --live says why"}
 		}
-		fmt.Fprintf(s.out, "backend %s: %s\n", best, list[i].describe(true))
+		fmt.Fprintf(s.out, "backend %s: %s\n", best, s.named(list[i].describe(true)))
 		return list[i], nil
 	}
 	q := inquiry{text: "How are the runtime's commands confined?"}
@@ -256,7 +256,7 @@ func (c *setupCall) chooseBackend(s *streams, list []option, best string) (optio
 		if o.kind == preset {
 			q.preset = len(q.choices)
 		}
-		about := o.describe(o.kind == best)
+		about := s.named(o.describe(o.kind == best))
 		if o.kind == preset && preset != best {
 			about = "as it is: " + about
 		}

@@ -6,9 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sbx-run/sbx/config"
 )
 
 func TestReadKey(t *testing.T) {
@@ -35,8 +39,8 @@ func TestReadKey(t *testing.T) {
 		{"\x1bx", keyOther, 0},
 	} {
 		in := bufio.NewReader(strings.NewReader(tt.typed))
-		if key, digit := readKey(in); key != tt.key || digit != tt.digit {
-			t.Errorf("%q: %d, %d", tt.typed, key, digit)
+		if got := readKey(in); got != (pressed{tt.key, tt.digit}) {
+			t.Errorf("%q: %+v", tt.typed, got)
 		}
 	}
 }
@@ -172,6 +176,96 @@ func TestSetupOnDumbTerminal(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(home, ".pepe")); err == nil {
 		t.Error("something was written")
 	}
+}
+
+// A signal ends the questions, too, wherever they are, and the terminal is as it was.
+func TestSetupIsInterrupted(t *testing.T) {
+	for _, at := range []struct{ shown, keys string }{{shown: "no confinement"}, {"Which? Hosts", "\r\x1b[B\r"}} {
+		home := setupHome(t)
+		p, cmd := setupOn(t, home, "TERM=xterm")
+		p.await("no confinement")
+		if at.keys != "" {
+			p.types(at.keys[:1])
+			p.await("host's network as it is")
+			p.types(at.keys[1:])
+		}
+		p.await(at.shown)
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		p.await("nothing was changed")
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+		if left, err := os.ReadDir(home); err != nil || len(left) > 1 || len(left) == 1 && left[0].Name() != ".cache" {
+			t.Errorf("%v, %v", left, err)
+		}
+	}
+}
+
+// Who comes second waits for the first, and changes nothing before.
+func TestSetupsOneByOne(t *testing.T) {
+	if ok, err := condition("direct"); err != nil || !ok {
+		t.Skip("direct does not work here", err)
+	}
+	for _, args := range [][]string{{"setup", "--yes", "--backend", "direct"}, {"wrapper", "install", "direct"}, {"setup", "--yes", "--remove"}} {
+		home := setupHome(t)
+		pepe := filepath.Join(home, ".pepe")
+		sbx := func(args ...string) *exec.Cmd {
+			cmd := exec.CommandContext(t.Context(), filepath.Join(os.Getenv(binVar), "sbx"), args...)
+			cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+			return cmd
+		}
+		if args[len(args)-1] == "--remove" {
+			if out, err := sbx("setup", "--yes", "--backend", "direct").CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		} else if err := os.Mkdir(pepe, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		before := namesIn(t, pepe)
+		release, err := config.Hold(t.Context(), filepath.Join(pepe, homeLock), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := sbx(args...)
+		said, err := cmd.StderrPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(said)
+		if !lines.Scan() || !strings.Contains(lines.Text(), "is at work in "+pepe+"; waiting for it") {
+			t.Errorf("%q: %q", args, lines.Text())
+		}
+		if now := slices.DeleteFunc(namesIn(t, pepe), func(name string) bool { return name == homeLock }); !slices.Equal(now, before) {
+			t.Errorf("%q: it did not wait: %q, before %q", args, now, before)
+		}
+		release()
+		for lines.Scan() {
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+		if now := namesIn(t, pepe); slices.Equal(now, before) || slices.Contains(now, homeLock) {
+			t.Errorf("%q: %q, before %q", args, now, before)
+		}
+	}
+}
+
+// namesIn lists all that is below a directory.
+func namesIn(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		names = append(names, strings.TrimPrefix(strings.TrimPrefix(path, dir), "/"))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
 
 // Whoever stops at a list of choices has the terminal as it was.

@@ -65,8 +65,9 @@ func (c *setupCall) changes(path string) []config.Change {
 	return list
 }
 
-// show prints what a change does to the file.
-func (c *setupCall) show(s *streams, list []config.Change) {
+// describe says what changes do to the file.
+func (c *setupCall) describe(list []config.Change) string {
+	var b strings.Builder
 	for _, ch := range list {
 		before := "nothing"
 		if have, ok := config.ReadText(c.config, ch.Key); ok {
@@ -76,36 +77,42 @@ func (c *setupCall) show(s *streams, list []config.Change) {
 		if ch.Remove {
 			after = "nothing"
 		}
-		fmt.Fprintf(s.out, "  %s: %q: %s -> %s\n", c.config, ch.Name(), before, after)
+		fmt.Fprintf(&b, "  %s: %q: %s -> %s\n", c.config, ch.Name(), before, after)
 	}
+	return b.String()
+}
+
+// planned says what sets up a wrapper, one line a file or key; nothing when it is so.
+func (c *setupCall) planned(path, want string, list []config.Change) string {
+	text := c.describe(list)
+	if have, err := os.ReadFile(path); err != nil || string(have) != want {
+		text = fmt.Sprintf("  %s: the wrapper is written\n", path) + text
+	}
+	return text
 }
 
 // apply writes the wrapper, proves it, and configures it.
 func (c *setupCall) apply(ctx context.Context, s *streams, o option) error {
-	path := c.wrapperPath(o.kind)
-	list := c.changes(path)
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find the path of sbx: %w", err)
 	}
+	path := c.wrapperPath(o.kind)
 	want, err := wrappers.Script(o.kind, self)
 	if err != nil {
 		return err
 	}
-	have, rerr := os.ReadFile(path)
-	current := rerr == nil && string(have) == want
-	if current && len(list) == 0 {
+	plan := func() string { return c.planned(path, want, c.changes(path)) }
+	shown, release, err := c.agreed(ctx, s, plan)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if shown == "" {
 		fmt.Fprintf(s.out, "it is set up already: \"sandbox\" is %s\n", path)
 		return c.prove(ctx, s, path)
 	}
-	fmt.Fprintln(s.out, "This is changed:")
-	if !current {
-		fmt.Fprintf(s.out, "  %s: the wrapper is written\n", path)
-	}
-	c.show(s, list)
-	if err := c.agreed(); err != nil {
-		return err
-	}
+	list := c.changes(path)
 	record := c.noted(path, list)
 	takeBack := remember(path, c.recordPath())
 	_, err = wrappers.Install(o.kind, c.home, self)
@@ -141,11 +148,7 @@ func remember(paths ...string) (takeBack func()) {
 				have[path] = kept{text, info.Mode().Perm()}
 			}
 		}
-		dir := filepath.Dir(path)
-		for _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist); _, err = os.Lstat(dir) {
-			made = append(made, dir)
-			dir = filepath.Dir(dir)
-		}
+		made = append(made, missingAbove(path)...)
 	}
 	return func() {
 		for _, path := range paths {
@@ -156,21 +159,32 @@ func remember(paths ...string) (takeBack func()) {
 				_ = os.WriteFile(path, was.text, was.mode)
 			}
 		}
-		for _, dir := range made {
-			_ = os.Remove(dir) // unless somebody else has put something there
-		}
+		removeEmpty(made)
 	}
 }
 
-func (c *setupCall) agreed() error {
-	if c.yes {
-		return nil
+// agreed shows what is to be done, asks whether it shall be, and keeps others from
+// changing anything until it is released. When somebody did so before, what is to be done
+// may be something else, and is shown again. Nothing is to be done where plan is empty.
+func (c *setupCall) agreed(ctx context.Context, s *streams, plan func() string) (shown string, release func(), err error) {
+	for shown = plan(); shown != ""; shown = plan() {
+		fmt.Fprint(s.out, "This is changed:\n"+shown)
+		if !c.yes {
+			ok, err := c.asker.agree("Change it?")
+			if err == nil && !ok {
+				err = errStopped
+			}
+			if err != nil {
+				return "", nil, err
+			}
+		}
+		if release, err = s.holdHome(ctx, c.home); err != nil || plan() == shown {
+			return shown, release, err
+		}
+		release()
+		s.say("hint", "another program changed the configuration or a wrapper meanwhile; nothing is changed yet")
 	}
-	ok, err := c.asker.agree("Change it?")
-	if err == nil && !ok {
-		err = errStopped
-	}
-	return err
+	return "", func() {}, nil
 }
 
 // noted adds changes to the record of earlier ones: what was there before the
@@ -273,7 +287,7 @@ func (c *setupCall) prove(ctx context.Context, s *streams, wrapper string) error
 		return &hintedError{msg: "the wrapper does not work, and nothing was configured: " + why, hint: "sbx doctor --live says more"}
 	}
 	if cause := ctx.Err(); errors.Is(cause, context.Canceled) {
-		return &hintedError{msg: "it was interrupted, and nothing was configured"}
+		return errInterrupted
 	} else if cause != nil {
 		return fail("the command that proves it took more than " + proofTime.String())
 	}
@@ -309,17 +323,17 @@ func provingGround() (string, error) {
 }
 
 // unset is --backend none: the runtime has no wrapper.
-func (c *setupCall) unset(s *streams) error {
+func (c *setupCall) unset(ctx context.Context, s *streams) error {
 	if _, ok := config.ReadText(c.config, sandboxKey); !ok {
 		fmt.Fprintln(s.out, "sandbox -> none (host): it is so already")
 		return nil
 	}
 	list := []config.Change{{Key: sandboxKey, Remove: true}}
-	fmt.Fprintln(s.out, "This is changed:")
-	c.show(s, list)
-	if err := c.agreed(); err != nil {
+	_, release, err := c.agreed(ctx, s, func() string { return c.describe(list) })
+	if err != nil {
 		return err
 	}
+	defer release()
 	if err := config.Apply(c.config, list); err != nil {
 		return err
 	}
@@ -327,46 +341,68 @@ func (c *setupCall) unset(s *streams) error {
 	return nil
 }
 
-// undo is --remove.
-func (c *setupCall) undo(s *streams) error {
-	record := c.readRecord()
-	var list []config.Change
-	for _, k := range record.Keys {
+// undoing is what --remove does.
+type undoing struct {
+	record  setupRecord
+	list    []config.Change
+	written []string // wrappers that setup has written, and that are still its own
+	text    string   // that says so
+}
+
+// undoing finds it out, and the keys that stay as they are.
+func (c *setupCall) undoing() (u undoing, stay []string) {
+	u.record = c.readRecord()
+	for _, k := range u.record.Keys {
 		have, ok := config.ReadText(c.config, k.Key)
 		switch {
 		case !ok || have != k.Set:
-			fmt.Fprintf(s.out, "%q was changed since, and stays\n", strings.Join(k.Key, "."))
+			stay = append(stay, strings.Join(k.Key, "."))
 		case k.Had == nil:
-			list = append(list, config.Change{Key: k.Key, Remove: true})
+			u.list = append(u.list, config.Change{Key: k.Key, Remove: true})
 		default:
-			list = append(list, config.Change{Key: k.Key, Value: *k.Had})
+			u.list = append(u.list, config.Change{Key: k.Key, Value: *k.Had})
 		}
 	}
-	written := slices.DeleteFunc(record.Wrappers, func(path string) bool {
-		return filepath.Dir(path) != filepath.Join(c.home, "sandbox") || !wrapped.Ours(path)
+	u.text = c.describe(u.list)
+	for _, path := range u.record.Wrappers {
+		if filepath.Dir(path) != filepath.Join(c.home, "sandbox") || !wrapped.Ours(path) {
+			continue
+		}
+		what := "the wrapper is removed"
+		if _, ok := u.record.Replaced[path]; ok {
+			what = "the script that was there comes back"
+		}
+		u.written = append(u.written, path)
+		u.text += fmt.Sprintf("  %s: %s\n", path, what)
+	}
+	return u, stay
+}
+
+// undo is --remove.
+func (c *setupCall) undo(ctx context.Context, s *streams) error {
+	_, stay := c.undoing()
+	for _, key := range stay {
+		fmt.Fprintf(s.out, "%q was changed since, and stays\n", key)
+	}
+	shown, release, err := c.agreed(ctx, s, func() string {
+		u, _ := c.undoing()
+		return u.text
 	})
-	if len(list)+len(written) == 0 {
+	if err != nil {
+		return err
+	}
+	defer release()
+	if shown == "" {
 		fmt.Fprintln(s.out, "there is nothing to take back")
 		return removeIfThere(c.recordPath())
 	}
-	fmt.Fprintln(s.out, "This is changed:")
-	c.show(s, list)
-	for _, path := range written {
-		what := "the wrapper is removed"
-		if _, ok := record.Replaced[path]; ok {
-			what = "the script that was there comes back"
-		}
-		fmt.Fprintf(s.out, "  %s: %s\n", path, what)
-	}
-	if err := c.agreed(); err != nil {
+	u, _ := c.undoing()
+	if err := config.Apply(c.config, u.list); err != nil {
 		return err
 	}
-	if err := config.Apply(c.config, list); err != nil {
-		return err
-	}
-	for _, path := range written {
+	for _, path := range u.written {
 		err := removeIfThere(path)
-		if text, ok := record.Replaced[path]; ok && err == nil {
+		if text, ok := u.record.Replaced[path]; ok && err == nil {
 			err = os.WriteFile(path, []byte(text), 0o755)
 		}
 		if err != nil {

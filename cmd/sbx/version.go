@@ -40,7 +40,7 @@ func version(s *streams, args []string) int {
 	err := f.parse(args)
 	switch {
 	case errors.Is(err, errHelp):
-		fmt.Fprint(s.out, versionHelp)
+		s.help(versionHelp)
 		return exitOK
 	case err == nil && len(f.operands)+len(f.after) > 0:
 		err = usage("--version takes no operand", "")

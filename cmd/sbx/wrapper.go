@@ -8,7 +8,8 @@ import (
 
 const (
 	// wrapperName is the name that makes every argument the program's.
-	wrapperName = "sbx-exec"
+	wrapperName = ownName + wrapperEnd
+	wrapperEnd  = "-exec"
 	// workspaceVar is how an agent runtime names the workspace.
 	workspaceVar = "PEPE_SANDBOX_CWD"
 	// resultVar is --result for a wrapper, which has no flags.
@@ -21,7 +22,7 @@ const (
 // isWrapperName says whether a program was called by the name of the wrapper, or,
 // where sbx has another name, by that name and the same end.
 func isWrapperName(arg string) bool {
-	return strings.HasSuffix(filepath.Base(arg), strings.TrimPrefix(wrapperName, "sbx"))
+	return strings.HasSuffix(filepath.Base(arg), wrapperEnd)
 }
 
 func isWrapped() bool {

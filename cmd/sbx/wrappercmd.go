@@ -46,7 +46,7 @@ func wrapperCommand(s *streams, args []string) int {
 	words := append(c.operands, c.after...)
 	switch {
 	case errors.Is(err, errHelp):
-		fmt.Fprint(s.out, wrapperHelp)
+		s.help(wrapperHelp)
 		return exitOK
 	case err != nil:
 	case len(words) == 0:
@@ -127,7 +127,9 @@ func (c *wrapperCall) install(s *streams, kind string) int {
 		s.fail(err)
 		return exitUsage
 	}
-	path, err := c.write(kind)
+	ctx, stop := untilTold()
+	defer stop()
+	path, err := c.write(ctx, s, kind)
 	if err != nil {
 		s.fail(err)
 		return exitNotStarted
@@ -142,11 +144,16 @@ func (c *wrapperCall) install(s *streams, kind string) int {
 	return exitOK
 }
 
-func (c *wrapperCall) write(kind string) (path string, err error) {
+func (c *wrapperCall) write(ctx context.Context, s *streams, kind string) (path string, err error) {
 	home, err := runtimeHome()
 	if err != nil {
 		return "", err
 	}
+	release, err := s.holdHome(ctx, home)
+	if err != nil {
+		return "", err
+	}
+	defer release()
 	if c.standalone {
 		return wrappers.InstallStandalone(kind, home)
 	}
