@@ -39,6 +39,12 @@ func lockShared(f *os.File) error {
 	}
 }
 
+// hasName reports whether a file is still in a directory.
+func hasName(f *os.File) bool {
+	var st syscall.Stat_t
+	return syscall.Fstat(int(f.Fd()), &st) == nil && st.Nlink > 0
+}
+
 // lockWriting tries for the lock of one write and does not wait.
 func lockWriting(f *os.File) bool { return lockAlone(f) }
 

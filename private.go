@@ -98,14 +98,13 @@ func (e *Engine) privateBases(id *sandbox.Identity) []privateBase {
 // them until close. writable lists what commands may change: a private
 // directory in there could be replaced by a link to anywhere.
 func (e *Engine) openPrivate(workspace string, id *sandbox.Identity, writable []string) (*private, error) {
-	sum := sha256.Sum256([]byte(workspace))
-	name := hex.EncodeToString(sum[:8])
+	name := workspaceName(workspace)
 	var first error
 	for _, base := range e.surroundingsOf(id).bases {
 		if inAny(base.path, writable) {
 			continue
 		}
-		p, err := base.open(base.prefix+name, id)
+		p, err := base.open(base.prefix+name, workspace, id)
 		if err == nil {
 			p.told = &e.told
 			return p, nil
@@ -120,7 +119,18 @@ func (e *Engine) openPrivate(workspace string, id *sandbox.Identity, writable []
 	return nil, fmt.Errorf("make private directories: %w", first)
 }
 
-func (b privateBase) open(name string, id *sandbox.Identity) (*private, error) {
+// open makes or finds the directories of a workspace. Meanwhile somebody may take away
+// what is there (Orphan): then it is made anew.
+func (b privateBase) open(name, workspace string, id *sandbox.Identity) (p *private, err error) {
+	for range 3 {
+		if p, err = b.tryOpen(name, workspace, id); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return p, err
+}
+
+func (b privateBase) tryOpen(name, workspace string, id *sandbox.Identity) (*private, error) {
 	uid := callerUID()
 	mode := os.FileMode(0o700)
 	if id != nil || b.prefix != "" {
@@ -148,7 +158,7 @@ func (b privateBase) open(name string, id *sandbox.Identity) (*private, error) {
 	if err := p.fill(id); err != nil {
 		return nil, err
 	}
-	return p, p.hold()
+	return p, p.hold(workspace)
 }
 
 // fill makes the two directories that are writable from inside.
@@ -228,7 +238,7 @@ func ownDir(dir string, uid uint32, mode os.FileMode) error {
 
 // hold takes a shared lock for the time of a run, and empties the temp
 // directory first when nobody used it for tempIdle.
-func (p *private) hold() error {
+func (p *private) hold(workspace string) error {
 	lock, err := openLock(filepath.Join(p.dir, "lock"))
 	if err != nil {
 		return err
@@ -240,11 +250,15 @@ func (p *private) hold() error {
 	if err == nil {
 		err = lockShared(lock)
 	}
+	if err == nil && !hasName(lock) { // whoever held it has removed the directory
+		err = fs.ErrNotExist
+	}
 	if err != nil {
 		lock.Close()
 		return fmt.Errorf("hold %q: %w", p.dir, err)
 	}
 	p.lock, p.used = lock, info.ModTime()
+	p.note(workspace, info.Size())
 	p.touch()
 	return nil
 }

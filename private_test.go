@@ -3,6 +3,7 @@ package sbx
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,4 +206,148 @@ func TestGapsAreNewOnce(t *testing.T) {
 func exists(file string) bool {
 	_, err := os.Lstat(file)
 	return err == nil
+}
+
+// What is kept for a workspace is nobody's when the workspace is gone, and only then.
+func TestOrphans(t *testing.T) {
+	e, home, ws := privateEngine(t)
+	dir := func(name string) string {
+		path := filepath.Join(ws, name)
+		must(t, os.Mkdir(path, 0o700))
+		return path
+	}
+	opened := func(path string) *private {
+		p := opening(t, e, path)
+		must(t, os.WriteFile(filepath.Join(p.cache(), "f"), []byte("12345"), 0o400))
+		return p
+	}
+	// Of root there is another place, where other tests keep something.
+	ours := func(list []Orphan) []Orphan {
+		return slices.DeleteFunc(list, func(o Orphan) bool { return !within(o.Dir, home) })
+	}
+	listed := func() (dirs []string, all []Orphan) {
+		gone, unknown := e.Orphans()
+		gone = ours(gone)
+		for _, o := range append(gone, ours(unknown)...) {
+			dirs = append(dirs, o.Dir)
+		}
+		return dirs, gone
+	}
+	dir("other") // so that what is gone was no mount point
+	live, gone, held, previewed, unknown := opened(dir("live")), opened(dir("gone")), opened(dir("held")), opened(dir("previewed")), opened(dir("unknown"))
+	_, err := previewed.makeStore()
+	must(t, err)
+	must(t, os.Mkdir(filepath.Join(previewed.store(), "p1"), 0o700), os.Chmod(gone.cache(), 0o500))
+	for _, p := range []*private{live, gone, previewed, unknown} {
+		p.close()
+	}
+	must(t, os.WriteFile(filepath.Join(unknown.dir, "lock"), nil, 0o600))
+	if dirs, _ := listed(); len(dirs) != 0 {
+		t.Fatalf("orphans of workspaces that are there: %q", dirs)
+	}
+	for _, name := range []string{"gone", "held", "previewed", "unknown"} {
+		must(t, os.Remove(filepath.Join(ws, name)))
+	}
+	dirs, list := listed()
+	if !slices.Equal(dirs, []string{gone.dir}) || list[0].Workspace != filepath.Join(ws, "gone") {
+		t.Fatalf("%+v", list)
+	}
+	if bytes, whole := list[0].Size(time.Time{}); !whole || bytes < 5 || bytes > 5000 {
+		t.Errorf("size %d, %v", bytes, whole)
+	}
+	old := time.Now().Add(-tempIdle - time.Hour)
+	must(t, os.Chtimes(filepath.Join(unknown.dir, "lock"), old, old))
+	if _, none := e.Orphans(); len(ours(none)) != 1 || ours(none)[0].Dir != unknown.dir || ours(none)[0].Workspace != "" {
+		t.Errorf("unknown: %+v", none)
+	}
+
+	// One that came back meanwhile stays, and one that is used again.
+	must(t, os.Mkdir(list[0].Workspace, 0o700))
+	if err := e.RemoveOrphans(list); err == nil || !exists(gone.cache()) {
+		t.Errorf("removed that of a workspace that is there: %v", err)
+	}
+	must(t, os.Remove(list[0].Workspace))
+	again := opening(t, e, list[0].Workspace)
+	if err := e.RemoveOrphans(list); err == nil || !exists(gone.cache()) {
+		t.Errorf("removed one that is in use: %v", err)
+	}
+	again.close()
+	must(t, e.RemoveOrphans(list), e.RemoveOrphans(list))
+	for p, want := range map[*private]bool{live: true, gone: false, held: true, previewed: true, unknown: true} {
+		if exists(p.dir) != want {
+			t.Errorf("%s: exists is not %v", p.dir, want)
+		}
+	}
+	if dirs, _ := listed(); len(dirs) != 1 { // the unknown one
+		t.Errorf("left: %q", dirs)
+	}
+	held.close()
+
+	// A removal that was killed is finished.
+	must(t, os.Rename(held.dir, filepath.Join(filepath.Dir(held.dir), goneName+filepath.Base(held.dir))))
+	_, list = listed()
+	if len(list) != 1 {
+		t.Fatalf("%+v", list)
+	}
+	must(t, e.RemoveOrphans(list))
+	if dirs, _ := listed(); len(dirs) != 1 {
+		t.Errorf("left: %q", dirs)
+	}
+}
+
+func opening(t *testing.T, e *Engine, path string) *private {
+	t.Helper()
+	p, err := e.openPrivate(path, nil, nil)
+	must(t, err)
+	return p
+}
+
+// A disk that is not attached leaves an empty directory, or none.
+func TestWhatMayComeBackIsNotGone(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "mnt"), 0o700))
+	old := time.Now().Add(-tempIdle - time.Hour)
+	for path, soon := range map[string]bool{
+		filepath.Join(dir, "x"): true, filepath.Join(dir, "mnt", "x"): false, filepath.Join(dir, "usb", "x"): false, "/no-such-workspace": false,
+	} {
+		if got := isGone(path, time.Now()); got != soon {
+			t.Errorf("%s, used now: %v", path, got)
+		}
+		if !isGone(path, old) {
+			t.Errorf("%s, used long ago: it is there", path)
+		}
+	}
+	for _, path := range []string{dir, "relative", ""} {
+		if isGone(path, old) {
+			t.Errorf("%q is gone", path)
+		}
+	}
+}
+
+// A run that begins while the directory is being removed gets a new one.
+func TestPrivateWhileItIsRemoved(t *testing.T) {
+	e, home, ws := privateEngine(t)
+	path := filepath.Join(ws, "x")
+	must(t, os.Mkdir(filepath.Join(ws, "other"), 0o700))
+	opening(t, e, path).close()
+	for range 200 {
+		done := make(chan error)
+		go func() {
+			gone, _ := e.Orphans()
+			gone = slices.DeleteFunc(gone, func(o Orphan) bool { return !within(o.Dir, home) })
+			_ = e.RemoveOrphans(gone) // it may be in use again
+			done <- nil
+		}()
+		p := opening(t, e, path)
+		for _, dir := range []string{p.temp(), p.cache()} {
+			if !exists(dir) {
+				t.Fatalf("%s is gone while it is held", dir)
+			}
+		}
+		<-done
+		if !exists(p.cache()) {
+			t.Fatal("it went while it is held")
+		}
+		p.close()
+	}
 }

@@ -61,13 +61,14 @@ type doctorCall struct {
 	live, fix, json bool
 	workspace       string
 
-	area     string // of the findings that are added
-	findings []finding
-	file     config.Config
-	usable   bool // the configuration could be read
-	known    *sandbox.Registry
-	hold     func(home string) (release func(), err error) // while wrappers are written
-	store    *chooser.Store
+	area      string // of the findings that are added
+	findings  []finding
+	file      config.Config
+	usable    bool // the configuration could be read
+	known     *sandbox.Registry
+	inSession []string                                      // workspaces of open sessions
+	hold      func(home string) (release func(), err error) // while wrappers are written
+	store     *chooser.Store
 }
 
 func newDoctorCall() *doctorCall {

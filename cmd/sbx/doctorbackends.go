@@ -202,12 +202,19 @@ func ago(when time.Time) string {
 		return "measured in the future, by this clock"
 	case age < 5*time.Second:
 		return "measured now"
-	case age < 2*time.Minute:
-		return fmt.Sprintf("measured %d seconds ago", int(age.Seconds()))
-	case age < 2*time.Hour:
-		return fmt.Sprintf("measured %d minutes ago", int(age.Minutes()))
-	case age < 48*time.Hour:
-		return fmt.Sprintf("measured %d hours ago", int(age.Hours()))
 	}
-	return fmt.Sprintf("measured %d days ago", int(age.Hours()/24))
+	return "measured " + roughly(age) + " ago"
+}
+
+// roughly is a time in words.
+func roughly(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return counted(int(d.Seconds()), "second", "seconds")
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d minutes", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d hours", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }

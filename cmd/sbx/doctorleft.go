@@ -22,6 +22,7 @@ func (c *doctorCall) leftovers(ctx context.Context) {
 	before := len(c.findings)
 	if sessions, err := sessionsHere(); err == nil { // those that have ended go with the listing
 		for _, r := range sessions {
+			c.inSession = append(c.inSession, r.Profile.Workspace)
 			c.addMendable(levelNote, fmt.Sprintf("session %s of %s is open since %s, for %s", r.Key, r.Backend, r.Started.Format(time.DateTime), r.Profile.Workspace),
 				"it ends by itself; sbx session stop "+r.Key, nil)
 		}
@@ -36,6 +37,7 @@ func (c *doctorCall) leftovers(ctx context.Context) {
 		c.addMendable(levelNote, killed(dirs)+": "+strings.Join(shortened(dirs), ", "),
 			"the next run that needs the place removes them", func() error { return engine.RemoveAbandoned() })
 	}
+	c.orphans(engine)
 	if dirs := strays(); len(dirs) > 0 {
 		c.addMendable(levelNote, killed(dirs)+" (sbx probe, sbx setup and the like): "+strings.Join(shortened(dirs), ", "), "rm -r takes them away", func() error {
 			var errs []error
