@@ -27,7 +27,7 @@ clean() {
 		[ ! -s "$pid" ] || kill "$(cat "$pid")" || true
 	done
 	ps -o pid= -u "$user" | xargs --no-run-if-empty kill # podman leaves a process on purpose
-	rm -rf "$work" "/home/${user:?}"
+	rm -rf "$work" "/home/${user:?}" "/dev/shm/libpod_rootless_lock_$(id -u "$user")"
 }
 trap clean EXIT
 chmod 755 "$work"
@@ -76,7 +76,20 @@ JSON
 	[ "$dir" = "$work/ssh-root" ] || chown -R "$user:$user" "$dir"
 }
 
-as_user() { setpriv --reuid "$user" --regid "$user" --clear-groups env -i "HOME=/home/$user" "USER=$user" "XDG_RUNTIME_DIR=$work/run" "PATH=/usr/local/bin:/usr/bin:/bin" "$@"; }
+as_user() {
+	setpriv --reuid "$user" --regid "$user" --clear-groups env -i "HOME=/home/$user" "USER=$user" "XDG_RUNTIME_DIR=$work/run" "PATH=/usr/local/bin:/usr/bin:/bin" \
+		"CONTAINERS_STORAGE_CONF=$work/podman/storage.conf" "CONTAINERS_CONF=$work/podman/containers.conf" "$@"
+}
+
+# The user's podman has a storage of the user's own, which holds the image, too. The
+# machine's /etc/hosts need not be one that everybody can read.
+user_podman() {
+	install -d -m 700 -o "$user" -g "$user" "$work/podman"
+	printf '%s\n' '[storage]' 'driver = "overlay"' "rootless_storage_path = \"$work/podman/graph\"" "runroot = \"$work/podman/run\"" >"$work/podman/storage.conf"
+	printf '%s\n' '[containers]' 'base_hosts_file = "none"' '[engine]' 'runtime = "runc"' 'cgroup_manager = "cgroupfs"' 'events_logger = "file"' \
+		"tmp_dir = \"$work/podman/tmp\"" >"$work/podman/containers.conf"
+	as_user podman import -q - "$image" <"$SBX_TEST_IMAGES/tools.tar" >/dev/null
+}
 
 # matrix FILE prints a report up to the first heading: the table by control.
 matrix() { sed '/^## /,$d' "$1"; }
@@ -85,8 +98,9 @@ gaps() { sed -n '/^## Gaps/,/^## Every/p' "$1" | sed '1d;$d'; }
 there=$work/there machine "$work/ssh-root" env
 machine "$work/ssh-user" as_user
 which=${only:---all}
+case $which in --all | podman) user_podman ;; esac
 PEPE_CONFIG=$work/ssh-root/config.json "$work/sbx" probe "$which" --image "$image" --markdown >"$work/root" || [ $? -eq 1 ]
-as_user "PEPE_CONFIG=$work/ssh-user/config.json" "$work/sbx" probe "$which" --markdown >"$work/user" || [ $? -eq 1 ]
+as_user "PEPE_CONFIG=$work/ssh-user/config.json" "$work/sbx" probe "$which" --image "$image" --markdown >"$work/user" || [ $? -eq 1 ]
 if [ -n "$only" ]; then
 	cat "$work/root" "$work/user"
 	exit
@@ -112,8 +126,8 @@ host was looked at. To repeat it on your machine:
 - **gap**: it is open, and the plan of the backend names the gap, so that a profile
   can require it and be refused.
 - **NOT HELD**: it is open and nobody said so. This is a bug.
-- **could not be tried**: it does not succeed without a sandbox either, or a program
-  is missing.
+- **could not be tried**: it does not succeed without a sandbox either, a program
+  is missing here or in the image, or the backend refused to start it.
 
 The figures count probes. The network is off unless a probe says otherwise. In the
 column of the backend none everything is a gap: that is the proof that the probes

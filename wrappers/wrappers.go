@@ -24,6 +24,9 @@ var dockerfile string
 // BASE, an image, and PACKAGES, names of Debian packages.
 func Dockerfile() string { return dockerfile }
 
+// Unfinished is the label of what a build from it made that did not come to its end.
+const Unfinished = "run.sbx.image=unfinished"
+
 // kind is one wrapper.
 type kind struct {
 	name       string

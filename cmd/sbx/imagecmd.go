@@ -82,28 +82,6 @@ func imageCommand(s *streams, args []string) int {
 	return exitOK
 }
 
-// build runs the engine's own command line, which reads the Dockerfile from its
-// input and so sends no files of this machine.
-func (c *imageCall) build(s *streams) error {
-	program, err := c.program()
-	if err != nil {
-		return err
-	}
-	args := []string{"build", "--force-rm", "--tag", c.tag} // a build that fails leaves no container, either
-	if c.base != "" {
-		args = append(args, "--build-arg", "BASE="+c.base)
-	}
-	if c.packages != nil {
-		args = append(args, "--build-arg", "PACKAGES="+*c.packages)
-	}
-	build := exec.Command(program, append(args, "-")...)
-	build.Stdin, build.Stdout, build.Stderr = strings.NewReader(wrappers.Dockerfile()), s.err, s.err
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("build the image %s: %s: %w", c.tag, program, err)
-	}
-	return nil
-}
-
 // program finds the engine's command line: never one that the current directory
 // brings along.
 func (c *imageCall) program() (string, error) {

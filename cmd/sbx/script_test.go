@@ -28,11 +28,12 @@ const (
 	rootVar    = "SBX_TEST_ROOT"        // directory below which the scripts work
 	engineVar  = "SBX_TEST_DOCKER_HOST" // of scripts/engines.sh, as the next
 	socketVar  = "SBX_TEST_CONTAINERD"
+	podmanVar  = "SBX_TEST_PODMAN"
 	requireVar = "SBX_REQUIRE" // abilities whose absence is a failure
 )
 
 // engineVars name the engine of a backend.
-var engineVars = map[string]string{"docker": engineVar, "containerd": socketVar}
+var engineVars = map[string]string{"docker": engineVar, "containerd": socketVar, "podman": podmanVar}
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
@@ -191,6 +192,7 @@ func setupScript(env *testscript.Env) error {
 	env.Setenv("BIN", os.Getenv(binVar))
 	env.Setenv("ENGINE", os.Getenv(engineVar)) // by names that sbx does not take out
 	env.Setenv("CONTAINERD", os.Getenv(socketVar))
+	env.Setenv("PODMAN", os.Getenv(podmanVar))
 	env.Setenv("MARK", fmt.Sprintf("600.%d", time.Now().UnixNano()))
 	env.Setenv("UID", strconv.Itoa(os.Geteuid()))
 	return nil
@@ -208,7 +210,7 @@ func searchPath() string {
 	return strings.Join(path, string(filepath.ListSeparator))
 }
 
-// condition knows [root], [direct], [full], [docker] and [containerd]. An ability named in SBX_REQUIRE that is
+// condition knows [root], [direct], [full], [docker], [podman] and [containerd]. An ability named in SBX_REQUIRE that is
 // absent fails the script instead of skipping it.
 func condition(cond string) (bool, error) {
 	have := false
@@ -217,7 +219,7 @@ func condition(cond string) (bool, error) {
 		return os.Geteuid() == 0, nil
 	case "direct":
 		have = exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--backend", "direct", "--workspace", os.Getenv(scriptsVar), "--dry-run", "--", "true").Run() == nil
-	case "docker", "containerd": // the ordinary user of the tests may not reach their sockets
+	case "docker", "podman", "containerd": // the ordinary user of the tests may not reach their sockets
 		if os.Geteuid() != 0 {
 			return false, nil
 		}

@@ -53,10 +53,8 @@ func (r *room) victim() *exec.Cmd {
 	c := exec.Command(self)
 	c.Env = append(os.Environ(), victimVar+"="+string(text))
 	check(r, c.Start())
-	for deadline := time.Now().Add(20 * time.Second); len(commandsWith(r, r.workspace)) == 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			r.Fatal("no process of the command is seen")
-		}
+	if !await(func() bool { return len(commandsWith(r, r.workspace)) > 0 }) {
+		r.Fatal("no process of the command is seen")
 	}
 	return c
 }
@@ -95,23 +93,33 @@ func TestKilledAtRandom(t *testing.T) {
 			})
 		}
 		group.Wait()
-		// What runs ends by itself.
-		var alive []string
-		for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-			if alive = commandsWith(r, r.workspace); len(alive) == 0 || time.Now().After(deadline) {
-				break
-			}
-		}
-		if len(alive) > 0 {
-			r.Errorf("2 s after the last kill: %q", alive)
-		}
-		// What an engine was just making, the next run removes.
+		r.gone() // what runs ends by itself
+		r.sweptByNext()
+	})
+}
+
+// gone waits until no command of the room runs any more.
+func (r *room) gone() {
+	r.Helper()
+	if !await(func() bool { return len(commandsWith(r, r.workspace)) == 0 }) {
+		r.Errorf("they go on: %q", commandsWith(r, r.workspace))
+	}
+}
+
+// sweptByNext is the end of a test that killed somebody: what is left then, the next
+// run removes. What an engine was just making may appear later: the one after it.
+func (r *room) sweptByNext() {
+	r.Helper()
+	for range 6 {
 		s, err := r.backend().Open(r.Context(), r.profile)
 		check(r, err)
 		r.run(s, "true")
 		check(r, s.Close())
-		r.leavesNothing()
-	})
+		if awaitFor(patience/6, func() bool { return r.leftNow() == "" }) {
+			return
+		}
+	}
+	r.Errorf("left behind: %s", r.leftNow())
 }
 
 // commandsWith are the processes of this machine with a word among their
@@ -140,12 +148,8 @@ func TestReaper(t *testing.T) {
 		s := r.open()
 		r.run(s, "true")
 		r.run(s, "true")
-		var left []string
-		for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-			if left = r.containers(); !slices.Contains(left, dead) {
-				break
-			}
-		}
+		await(func() bool { return !slices.Contains(r.containers(), dead) })
+		left := r.containers()
 		if slices.Contains(left, dead) || !slices.Contains(left, others) || !slices.Contains(left, unknown) {
 			r.Errorf("left: %s; dead %s, another's %s, unknown %s", left, dead, others, unknown)
 		}
@@ -164,15 +168,23 @@ func TestSweep(t *testing.T) {
 			r.Setenv("CONTAINERD_ADDRESS", host(r.engine))
 		}
 		uid := fmt.Sprintf("run.sbx.uid=%d", os.Geteuid())
-		dead := r.create(uid, "run.sbx.kind=run", "run.sbx.owner=1:1:1:another-boot")
 		others := r.create("run.sbx.uid=4242", "run.sbx.kind=run", "run.sbx.owner=1:1:1:another-boot")
 		sweeper := r.backend().(sandbox.Sweeper)
 		for _, remove := range []bool{false, true} {
-			if left, err := sweeper.Sweep(r.Context(), remove); err != nil || !slices.Contains(left, dead) || slices.Contains(left, others) {
-				r.Errorf("remove %v: %q, %v; dead %s, another's %s", remove, left, err, dead, others)
+			var dead string
+			var listed, have []string
+			// A run of another package's tests may take what is nobody's, too.
+			for range 10 {
+				dead = r.create(uid, "run.sbx.kind=run", "run.sbx.owner=1:1:1:another-boot")
+				var err error
+				listed, err = sweeper.Sweep(r.Context(), remove)
+				check(r, err)
+				if have = r.containers(); slices.Contains(listed, dead) && slices.Contains(have, dead) != remove {
+					break
+				}
 			}
-			if have := r.containers(); slices.Contains(have, dead) == remove || !slices.Contains(have, others) {
-				r.Errorf("remove %v: there are %q", remove, have)
+			if !slices.Contains(listed, dead) || slices.Contains(have, dead) == remove || slices.Contains(listed, others) || !slices.Contains(have, others) {
+				r.Errorf("remove %v: listed %q, there are %q; dead %s, another's %s", remove, listed, have, dead, others)
 			}
 		}
 		r.remove(others)
@@ -182,7 +194,6 @@ func TestSweep(t *testing.T) {
 // Many at once, without a failure.
 func TestManyAtOnce(t *testing.T) {
 	eachEngine(t, func(r *room) {
-		r.patience = 20 * time.Second // 32 removals at once
 		s := r.open()
 		var group sync.WaitGroup
 		for i := range 32 {
@@ -238,10 +249,10 @@ func TestConformance(t *testing.T) {
 		r.Log(report.Summary())
 		held := 0
 		for _, o := range report.Outcomes {
-			switch o.Status {
-			case probes.NotHeld:
+			switch {
+			case o.Status == probes.NotHeld, o.Refused && o.Want == "works":
 				r.Errorf("%s %s: %s (%s)", o.ID, o.Try, o.Observed, o.Why)
-			case probes.Held:
+			case o.Status == probes.Held:
 				held++
 			}
 		}

@@ -110,7 +110,25 @@ type room struct {
 	engine                        string
 	dir, workspace, outside, home string
 	profile                       sandbox.Profile
-	patience                      time.Duration // until what has ended must be gone
+}
+
+const (
+	// patience is how long a test waits for what takes an idle machine milliseconds:
+	// only one that fails waits so long.
+	patience = time.Minute
+	longest  = 3 * time.Minute // of a command that ends by itself
+)
+
+// await waits until something is so, and says whether it came to that.
+func await(so func() bool) bool { return awaitFor(patience, so) }
+
+func awaitFor(limit time.Duration, so func() bool) bool {
+	for deadline := time.Now().Add(limit); !so(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
 }
 
 func need(t *testing.T, engine string) {
@@ -144,7 +162,7 @@ func newRoom(t *testing.T, engine string) *room {
 	check(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	check(t, os.Chmod(dir, 0o755))
-	r := &room{T: t, engine: engine, dir: dir, workspace: dir + "/ws", outside: dir + "/outside", home: dir + "/home", patience: 2 * time.Second}
+	r := &room{T: t, engine: engine, dir: dir, workspace: dir + "/ws", outside: dir + "/outside", home: dir + "/home"}
 	for _, d := range []string{r.workspace, r.outside, r.home, dir + "/tmp", dir + "/cache", dir + "/run"} {
 		check(t, os.Mkdir(d, 0o755))
 	}
@@ -186,7 +204,7 @@ func (r *room) env() []string {
 func (r *room) run(s sandbox.Session, argv ...string) (string, sandbox.Result) {
 	r.Helper()
 	var out bytes.Buffer
-	result, err := s.Run(context.Background(), sandbox.Command{Argv: argv, Env: r.env(), Stdout: &out, Stderr: &out, Timeout: time.Minute})
+	result, err := s.Run(context.Background(), sandbox.Command{Argv: argv, Env: r.env(), Stdout: &out, Stderr: &out, Timeout: longest})
 	if err != nil {
 		r.Fatalf("%q: %v", argv, err)
 	}
@@ -200,22 +218,23 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// left lists what is there of ours in the engine: nothing, soon after the last
-// command.
-func (r *room) left() string {
+// left lists what is there of ours in the engine, and beside it: nothing, when it has
+// had time to remove what has ended.
+func (r *room) left() (left string) {
 	r.Helper()
-	var left []string
-	for deadline := time.Now().Add(r.patience); ; time.Sleep(20 * time.Millisecond) {
-		if left = r.containers(); len(left) == 0 || time.Now().After(deadline) {
-			break
-		}
-	}
+	await(func() bool { left = r.leftNow(); return left == "" })
+	return left
+}
+
+// leftNow lists it without waiting.
+func (r *room) leftNow() string {
+	r.Helper()
 	boxes, err := filepath.Glob(r.dir + "/run/sbx-box-*")
 	check(r, err)
 	if r.engine == docker.Podman { // the service of a session that is open has one
 		boxes = slices.DeleteFunc(boxes, func(dir string) bool { return strings.Contains(dir, fmt.Sprintf("/sbx-box-%d-", os.Getpid())) })
 	}
-	return strings.Join(append(left, boxes...), " ")
+	return strings.Join(append(r.containers(), boxes...), " ")
 }
 
 // hash is how a container is labelled that runs in the workspace.

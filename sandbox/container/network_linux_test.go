@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/containerd"
@@ -147,14 +146,9 @@ func killedOnline(r *room) {
 	}
 	check(r, c.Process.Kill())
 	_ = c.Wait()
-	var ports string
-	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if ports = output(r, "ip", "link", "show", "master", "sbx0"); ports == "" || time.Now().After(deadline) {
-			break
-		}
-	}
-	if ports != "" {
-		r.Errorf("2 s after the kill: %s", ports)
+	ports := func() string { return output(r, "ip", "link", "show", "master", "sbx0") }
+	if !await(func() bool { return ports() == "" }) {
+		r.Errorf("after the kill: %s", ports())
 	}
 	s, err := r.backend().Open(r.Context(), r.profile)
 	check(r, err)

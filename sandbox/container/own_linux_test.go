@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -80,10 +79,8 @@ func (o *own) up() {
 	o.Helper()
 	o.process = exec.Command("containerd", "--config", o.dir+"/config.toml")
 	check(o, o.process.Start())
-	for deadline := time.Now().Add(20 * time.Second); o.cli("version").Run() != nil; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			o.Fatal("containerd does not start")
-		}
+	if !await(func() bool { return o.cli("version").Run() == nil }) {
+		o.Fatal("containerd does not start")
 	}
 }
 
@@ -97,21 +94,16 @@ func (o *own) diskFull() {
 	fill, err := os.Create(o.base + "/fill")
 	check(o, err)
 	defer fill.Close()
-	// containerd deletes the files of what has ended when it finds time to, and then
-	// there is room again: the disk is filled until a command is refused.
-	var result *sandbox.Result
-	for tries := 20; ; tries-- {
+	text := o.refusedWhenFull(func() {
+		var err error
 		for err == nil {
 			_, err = fill.Write(make([]byte, 4096))
 		}
 		if !errors.Is(err, unix.ENOSPC) {
 			o.Fatal(err)
 		}
-		if result, err = o.attempt(); err != nil || tries == 0 {
-			break
-		}
-	}
-	if text := o.refusal(result, err); !strings.Contains(text, "the engine's disk is full") {
+	})
+	if !strings.Contains(text, "the engine's disk is full") {
 		o.Errorf("%s", text)
 	}
 	check(o, os.Remove(fill.Name()))
@@ -127,7 +119,7 @@ func (o *own) killed() {
 	s := o.open()
 	go func() {
 		var err error
-		result, err = s.Run(o.Context(), sandbox.Command{Argv: []string{"sh", "-c", "touch ready; while test -e ready; do sleep 0.05; done; exit 5"}, Env: o.env(), Timeout: time.Minute})
+		result, err = s.Run(o.Context(), sandbox.Command{Argv: []string{"sh", "-c", "touch ready; while test -e ready; do sleep 0.05; done; exit 5"}, Env: o.env(), Timeout: longest})
 		done <- err
 	}()
 	o.appears(ready)
@@ -144,29 +136,20 @@ func (o *own) killed() {
 	o.down(syscall.SIGKILL)
 	check(o, c.Process.Kill())
 	_ = c.Wait()
-	for deadline := time.Now().Add(2 * time.Second); len(commandsWith(o, o.workspace)) > 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			o.Errorf("2 s after the kill: %q", commandsWith(o, o.workspace))
-			break
-		}
-	}
+	o.gone()
 	o.up()
-	next, err := o.backend().Open(o.Context(), o.profile)
-	check(o, err)
-	o.run(next, "true")
-	check(o, next.Close())
-	o.leavesNothing()
+	o.sweptByNext()
 }
 
 // appears waits for a file.
 func (r *room) appears(file string) {
 	r.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(file); err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			r.Fatalf("%s does not appear", file)
-		}
+	if !await(func() bool { return there(file) }) {
+		r.Fatalf("%s does not appear", file)
 	}
+}
+
+func there(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }

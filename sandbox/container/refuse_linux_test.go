@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/containerd"
@@ -27,6 +26,20 @@ func (r *room) refused() string {
 	return r.refusal(r.attempt())
 }
 
+// refusedWhenFull fills the engine's disk until a command is refused: an engine deletes
+// the files of what has ended when it finds time to, and then there is room again.
+func (r *room) refusedWhenFull(fill func()) string {
+	r.Helper()
+	var result *sandbox.Result
+	var err error
+	await(func() bool {
+		fill()
+		result, err = r.attempt()
+		return err != nil
+	})
+	return r.refusal(result, err)
+}
+
 // attempt runs a command that may not start. There is no result when it was refused
 // before.
 func (r *room) attempt() (*sandbox.Result, error) {
@@ -34,7 +47,7 @@ func (r *room) attempt() (*sandbox.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := s.Run(r.Context(), sandbox.Command{Argv: []string{"/bin/true"}, Env: r.env(), Timeout: time.Minute})
+	result, err := s.Run(r.Context(), sandbox.Command{Argv: []string{"/bin/true"}, Env: r.env(), Timeout: longest})
 	check(r, s.Close())
 	return &result, err
 }
@@ -102,7 +115,7 @@ func TestRuntimeByName(t *testing.T) {
 		}
 		r.profile.Container.Runtime = "crun"
 		var out bytes.Buffer
-		_, err := r.open().Run(r.Context(), sandbox.Command{Argv: []string{"echo", "crun"}, Env: r.env(), Stdout: &out, Timeout: time.Minute})
+		_, err := r.open().Run(r.Context(), sandbox.Command{Argv: []string{"echo", "crun"}, Env: r.env(), Stdout: &out, Timeout: longest})
 		switch {
 		case err != nil && strings.Contains(err.Error(), "cgroups in hybrid mode"): // crun's own words about this machine
 			r.Logf("crun was asked, and says: %v", err)

@@ -5,11 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/docker"
@@ -84,11 +84,9 @@ func (d *ownDocker) launch(argv ...string) (*exec.Cmd, chan struct{}) {
 // await asks until a daemon answers.
 func (d *ownDocker) await(question *exec.Cmd) {
 	d.Helper()
-	for deadline := time.Now().Add(time.Minute); exec.Command(question.Path, question.Args[1:]...).Run() != nil; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			said, _ := os.ReadFile(d.dir + "/log")
-			d.Fatalf("%q does not get an answer: %s", question.Args, said)
-		}
+	if !await(func() bool { return exec.Command(question.Path, question.Args[1:]...).Run() == nil }) {
+		said, _ := os.ReadFile(d.dir + "/log")
+		d.Fatalf("%q does not get an answer: %s", question.Args, said)
 	}
 }
 
@@ -140,14 +138,10 @@ func (r *room) during(act func()) (sandbox.Result, error) {
 	}
 	done := make(chan outcome)
 	go func() {
-		result, err := s.Run(r.Context(), sandbox.Command{Argv: []string{"sh", "-c", "touch ready; while test -e ready; do sleep 0.05; done; exit 7"}, Env: r.env(), Timeout: time.Minute})
+		result, err := s.Run(r.Context(), sandbox.Command{Argv: []string{"sh", "-c", "touch ready; while test -e ready; do sleep 0.05; done; exit 7"}, Env: r.env(), Timeout: longest})
 		done <- outcome{result, err}
 	}()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(r.workspace + "/ready"); err == nil {
-			break
-		}
-	}
+	r.appears(r.workspace + "/ready")
 	act()
 	check(r, os.Remove(r.workspace+"/ready"))
 	o := <-done
@@ -187,10 +181,12 @@ func TestEngineRestart(t *testing.T) {
 	d.start()
 	d.empty(r)
 
-	if out, err := d.within("dd", "if=/dev/zero", "of="+d.dir+"/data/fill", "bs=4096").CombinedOutput(); err == nil {
-		t.Fatalf("the disk is not full: %s", out)
-	}
-	if text := r.refused(); !strings.Contains(text, "the engine's disk is full") {
+	text := r.refusedWhenFull(func() {
+		if out, err := d.within("dd", "if=/dev/zero", "of="+d.dir+"/data/fill", "bs=4096", "oflag=append", "conv=notrunc").CombinedOutput(); err == nil {
+			t.Fatalf("the disk is not full: %s", out)
+		}
+	})
+	if !strings.Contains(text, "the engine's disk is full") {
 		t.Error(text)
 	}
 	d.empty(r)
@@ -204,17 +200,16 @@ func TestEngineRestart(t *testing.T) {
 // empty says that no container of ours is in the engine, soon after the last one.
 func (d *ownDocker) empty(r *room) {
 	r.Helper()
-	for deadline := time.Now().Add(r.patience); ; time.Sleep(20 * time.Millisecond) {
-		left, err := d.cli("ps", "-aq", "--filter", "label=run.sbx.uid").Output()
+	var left string
+	empty := await(func() bool {
+		out, err := d.cli("ps", "-aq", "--filter", "label=run.sbx.uid").Output()
 		check(r, err)
-		boxes, _ := filepath.Glob(r.dir + "/run/sbx-box-*")
-		alive := commandsWith(r, r.workspace)
-		if len(left) == 0 && len(boxes) == 0 && len(alive) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			r.Error("left behind: " + fmt.Sprintf("%s %q %q", left, boxes, alive))
-			return
-		}
+		boxes, err := filepath.Glob(r.dir + "/run/sbx-box-*")
+		check(r, err)
+		left = strings.Join(slices.Concat(strings.Fields(string(out)), boxes, commandsWith(r, r.workspace)), " ")
+		return left == ""
+	})
+	if !empty {
+		r.Error("left behind: " + left)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/docker"
@@ -97,7 +96,7 @@ func TestRootlessPodman(t *testing.T) {
 	check(t, os.WriteFile(dir+"/containers.conf", fmt.Appendf(nil, "[containers]\nbase_hosts_file = \"none\"\n[engine]\nruntime = \"runc\"\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\ntmp_dir = \"%s/libpod\"\n", dir), 0o644))
 	o.env = append(o.env, podmanVar+"="+dir, "CONTAINERS_STORAGE_CONF="+dir+"/storage.conf", "CONTAINERS_CONF="+dir+"/containers.conf")
 	o.output("podman", "import", "-q", os.Getenv("SBX_TEST_IMAGES")+"/busybox.tar", small)
-	o.repeat(docker.Podman, "Runs", "Endings", "Streams", "DirectoryAsInput", "TimeLimit", "Cancel", "EngineSeesNoValue", "Terminal", "WarmSession", "RootlessLimits")
+	o.repeat(docker.Podman, "Runs", "Endings", "FileLimit", "Streams", "DirectoryAsInput", "TimeLimit", "Cancel", "EngineSeesNoValue", "Terminal", "WarmSession", "ServiceKilled", "RootlessLimits")
 }
 
 // rootlessScript starts a dockerd of an ordinary user; Debian's docker.io has it.
@@ -131,14 +130,12 @@ func TestRootlessDocker(t *testing.T) {
 		_ = c.Wait()
 	})
 	o.env = append(o.env, hostVar+"=unix://"+dir+"/run/docker.sock", "DOCKER_HOST=unix://"+dir+"/run/docker.sock")
-	for deadline := time.Now().Add(time.Minute); o.command("docker", "version").Run() != nil; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			said, _ := os.ReadFile(dir + "/log")
-			t.Fatalf("dockerd does not start: %s", said)
-		}
+	if !await(func() bool { return o.command("docker", "version").Run() == nil }) {
+		said, _ := os.ReadFile(dir + "/log")
+		t.Fatalf("dockerd does not start: %s", said)
 	}
 	o.output("docker", "import", os.Getenv("SBX_TEST_IMAGES")+"/busybox.tar", small)
-	o.repeat(docker.Docker, "Runs", "Endings", "Streams", "DirectoryAsInput", "TimeLimit", "Cancel", "EngineSeesNoValue", "Terminal", "WarmSession", "KilledAtRandom", "RootlessLimits")
+	o.repeat(docker.Docker, "Runs", "Endings", "FileLimit", "Streams", "DirectoryAsInput", "TimeLimit", "Cancel", "EngineSeesNoValue", "Terminal", "WarmSession", "KilledAtRandom", "RootlessLimits")
 }
 
 // What a rootless engine cannot set is a gap, and a limit that was asked for is

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -58,7 +57,7 @@ func TestTerminal(t *testing.T) {
 		}()
 		text := `tty; stty size; printf 'name? '; read -r name; echo "hello $name"; trap 'echo interrupted; echo the end; exit 5' INT; echo waiting; while :; do sleep 0.1; done`
 		result, err := r.open().Run(r.Context(), sandbox.Command{
-			Argv: []string{"sh", "-c", text}, Env: r.env(), Stdin: callers, Stdout: callers, Stderr: callers, Timeout: time.Minute,
+			Argv: []string{"sh", "-c", text}, Env: r.env(), Stdin: callers, Stdout: callers, Stderr: callers, Timeout: longest,
 		})
 		check(r, err)
 		_, _ = callers.WriteString("the end") // whatever came of it, the reader ends
@@ -82,7 +81,7 @@ func TestTerminalOnOneStream(t *testing.T) {
 		var out strings.Builder
 		result, err := r.open().Run(r.Context(), sandbox.Command{
 			Argv: []string{"sh", "-c", "test -t 2 && test ! -t 1 && test ! -t 0 && printf 'a\nb' && wc -c"}, Env: r.env(),
-			Stdin: strings.NewReader("12345"), Stdout: &out, Stderr: callers, Timeout: time.Minute,
+			Stdin: strings.NewReader("12345"), Stdout: &out, Stderr: callers, Timeout: longest,
 		})
 		check(r, err)
 		if strings.TrimSpace(out.String()) != "a\nb5" || result.ExitCode != 0 {

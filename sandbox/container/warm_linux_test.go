@@ -36,12 +36,11 @@ func TestWarmSession(t *testing.T) {
 		if _, err := s.Run(r.Context(), sandbox.Command{Argv: []string{"sh", "-c", "sleep 602 & kill -9 $PPID; sleep 603"}, Env: r.env()}); err == nil {
 			r.Error("a lost outcome was reported as known")
 		}
-		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			if out, _ = r.run(s, "sh", "-c", "ps | grep -c '[s]leep 60'"); out == "0\n" || time.Now().After(deadline) {
-				break
-			}
-		}
-		if out != "0\n" {
+		ended := await(func() bool {
+			out, _ = r.run(s, "sh", "-c", "ps | grep -c '[s]leep 60'")
+			return out == "0\n"
+		})
+		if !ended {
 			r.Errorf("left running: %s", out)
 		}
 		var group sync.WaitGroup
@@ -151,21 +150,22 @@ func TestOneStartForMany(t *testing.T) {
 func TestIdleSessionEnds(t *testing.T) {
 	eachEngine(t, func(r *room) {
 		dir := filepath.Join(r.dir, "sessions")
-		b := warm.New(newBackend(r.engine, options()), dir, 2*time.Second)
+		b := warm.New(newBackend(r.engine, options()), dir, 3*time.Second)
 		s, err := b.Open(r.Context(), r.profile)
 		check(r, err)
-		r.run(s, "sleep", "3") // longer than the session waits, and in use
-		check(r, s.Close())
 		list, err := warm.List(dir)
 		check(r, err)
-		if len(list) != 1 {
-			r.Errorf("%d sessions while in use", len(list))
+		if len(list) != 1 || len(r.running()) != 1 {
+			r.Fatalf("%d sessions, running %q", len(list), r.running())
 		}
-		time.Sleep(4 * time.Second)
+		if _, result := r.run(s, "sleep", "4"); result.ExitCode != 0 { // longer than the session waits, and in use
+			r.Errorf("%+v", result)
+		}
+		check(r, s.Close())
+		if !await(func() bool { return len(r.running()) == 0 }) {
+			r.Errorf("running: %q", r.running())
+		}
 		if r.engine == containerd.Name { // which keeps what has ended until somebody takes it away
-			if left := r.running(); len(left) != 0 {
-				r.Errorf("running: %q", left)
-			}
 			r.run(r.open(), "true")
 		}
 		r.leavesNothing()

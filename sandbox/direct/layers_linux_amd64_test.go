@@ -31,7 +31,8 @@ func TestEachLayerCounts(t *testing.T) {
 					rows = append(rows, slices.Concat(l.rows, l.tried)...)
 				}
 			}
-			whole := suite(t, tier, rows)
+			whole, err := suite(t, tier, rows)
+			check(t, err)
 			for _, l := range layers() {
 				if slices.Contains(l.tiers, tier) && (os.Geteuid() == 0 || !l.root) {
 					t.Run(l.name, func(t *testing.T) { l.check(t, tier, whole) })
@@ -41,8 +42,9 @@ func TestEachLayerCounts(t *testing.T) {
 	}
 }
 
-// suite runs rows of the conformance suite, and gives their outcomes.
-func suite(t *testing.T, tier string, rows []string, left ...string) map[string]probes.Outcome {
+// suite runs rows of the conformance suite, and gives their outcomes; an error if the
+// backend starts nothing.
+func suite(t *testing.T, tier string, rows []string, left ...string) (map[string]probes.Outcome, error) {
 	t.Helper()
 	base := os.Getenv(baseVar)
 	if base == "" {
@@ -51,26 +53,21 @@ func suite(t *testing.T, tier string, rows []string, left ...string) map[string]
 	report, err := probes.Run(t.Context(), backend(tier), probes.Options{
 		Helper: []string{self(t)}, Dir: base, Only: append([]string{"P00"}, rows...), Without: append([]string{tier}, left...),
 	})
-	check(t, err)
 	found := map[string]probes.Outcome{}
 	for _, o := range report.Outcomes {
 		found[o.ID] = o
 	}
-	return found
+	return found, err
 }
 
 func (l layer) check(t *testing.T, tier string, whole map[string]probes.Outcome) {
 	rows := slices.Concat(l.rows, l.tried)
 	if l.refuses != "" {
-		rows = []string{cmp.Or(l.on, "P00")}
-	}
-	left := suite(t, tier, rows, l.name)
-	if l.refuses != "" {
-		if o := left[rows[0]]; o.Status != probes.NotHeld || !oneOfTexts(l.refuses, o.Observed) || !strings.Contains(o.Observed, "command not started") {
-			t.Errorf("a command ran without it, or not for this reason: %+v", o)
-		}
+		l.checkRefuses(t, tier)
 		return
 	}
+	left, err := suite(t, tier, rows, l.name)
+	check(t, err)
 	if l.covered != "" && l.omit != nil { // what no row notices might be left in, too
 		r, c := newRoom(t, tier), sandbox.Command{Argv: []string{"true"}}
 		plan, err := r.open(without(tier, l.name)).Plan(c)
@@ -103,6 +100,21 @@ func (l layer) check(t *testing.T, tier string, whole map[string]probes.Outcome)
 	}
 	if tried == 0 && len(rows) > 0 {
 		t.Errorf("none of %q could be tried", rows)
+	}
+}
+
+// checkRefuses says that nothing runs without the layer, and why.
+func (l layer) checkRefuses(t *testing.T, tier string) {
+	left, err := suite(t, tier, []string{cmp.Or(l.on, "P00")}, l.name)
+	o := left[l.on]
+	why := o.Why
+	if l.on == "" && err != nil {
+		why = err.Error()
+	} else if l.on != "" && (err != nil || !o.Refused) {
+		t.Errorf("%v, %+v", err, o)
+	}
+	if !oneOfTexts(l.refuses, why) || !strings.Contains(why, "command not started") {
+		t.Errorf("a command ran without it, or not for this reason: %v, %+v", err, o)
 	}
 }
 

@@ -110,7 +110,7 @@ func TestFakeEngine(t *testing.T) {
 			name: "full when started", api: "1.41", answer: map[string]string{"/containers/create": made, "/start": "500 mkdir: no space left on device"},
 			want: "the engine's disk is full", removed: true,
 		},
-		{name: "never connects", api: "1.41", answer: map[string]string{"/containers/create": made, "/wait": "hang"}, want: "context deadline exceeded", removed: true},
+		{name: "never connects", api: "1.41", answer: map[string]string{"/containers/create": made, "/wait": "hang"}, want: "context canceled", removed: true},
 		{
 			name: "pull breaks off", api: "1.41", answer: map[string]string{"/containers/create": "404 no such image", "/images/create": `{"status": "Pull…`},
 			want: "the image x:1 is not here (unexpected EOF): fetch it with `docker pull x:1`", heard: "POST /v1.41/images/create",
@@ -123,8 +123,16 @@ func TestFakeEngine(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := &fakeEngine{api: c.api, answer: c.answer}
 			p := f.serve(t)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
+			if c.answer["/wait"] == "hang" {
+				go func() {
+					for ctx.Err() == nil && !f.heard("POST /v"+c.api+"/containers/box/start") {
+						time.Sleep(10 * time.Millisecond)
+					}
+					cancel()
+				}()
+			}
 			s, err := New(Docker, Options{Init: init}).Open(ctx, p)
 			if err == nil {
 				var result sandbox.Result

@@ -130,6 +130,9 @@ func (o Order) run(c *Conn, files []*os.File) Answer {
 	if err == nil {
 		err = o.checkPlaces()
 	}
+	if err == nil {
+		err = limitFiles(o.Limits)
+	}
 	if err != nil {
 		return Answer{Error: err.Error()}
 	}
@@ -149,6 +152,18 @@ func (o Order) run(c *Conn, files []*os.File) Answer {
 		a.Error, a.Lost = err.Error(), errors.Is(err, sandbox.ErrLost)
 	}
 	return a
+}
+
+// limitFiles bounds the files of this process, which writes none, so that the command
+// begins with the limit. One that is set when it has begun comes too late for what it
+// has started by then, and not each engine sets those that it is asked for.
+func limitFiles(l sandbox.Limits) error {
+	for _, r := range proc.ResourceLimits(sandbox.Limits{FileBytes: l.FileBytes}) {
+		if err := unix.Setrlimit(r.Resource, &unix.Rlimit{Cur: r.Soft, Max: r.Hard}); err != nil {
+			return &proc.StepError{Step: r.What, Err: err}
+		}
+	}
+	return nil
 }
 
 // tempFull reports a temp directory in which there is no room for another page.

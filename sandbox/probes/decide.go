@@ -10,6 +10,7 @@ import (
 // observation is one try of a row, without a sandbox or inside.
 type observation struct {
 	ran    bool   // the act was reached; false: nothing can be concluded
+	none   bool   // the backend refused: nothing was started
 	open   bool   // blocked rows: it got through; works rows: it worked
 	detail string // "EACCES", "changed $O/f", …
 	// trouble is a failure of the runner, not of the backend.
@@ -52,6 +53,9 @@ func decide(row Row, control, inside observation, gaps []sandbox.Gap) Outcome {
 		o.Status = Held
 	case fine:
 		o.Status, o.Why = Held, fmt.Sprintf("although the gap %s is named", named)
+	case inside.none && !inside.ran:
+		// A backend that refuses breaks no work, and stops nothing either.
+		o.Status, o.Refused, o.Why = NotTried, true, "nothing was started: "+inside.detail
 	case !inside.ran && row.Want == Blocked:
 		// Not evidence of anything, and a suite that shrugs here would pass on
 		// a backend that runs nothing at all.

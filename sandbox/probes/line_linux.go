@@ -20,20 +20,20 @@ type line struct {
 	outcomes []Outcome
 }
 
-// tryAll has the rows tried by several runners at a time: first the one that shows
-// that the probe program runs at all, then the rest, at the end those that need the
-// machine for themselves.
+// tryAll has the rows tried by several runners at a time: first, whatever was asked
+// for, the one that shows that the probe program runs at all, then the rest, at the
+// end those that need the machine for themselves.
 func (l *line) tryAll(ctx context.Context, runners []*runner) error {
 	l.done = map[int]Outcome{}
+	runs := runners[0].try(selected([]string{"P00"})[0])
+	if runs.Status == NotTried {
+		return fmt.Errorf("start the probe program: %s", runs.Why)
+	}
 	var together, alone []int
 	for i, row := range l.rows {
 		switch {
-		case row.ID == "P00":
-			out := runners[0].try(row)
-			l.add(i, out)
-			if out.Status == NotTried {
-				return fmt.Errorf("start the probe program: %s", out.Why)
-			}
+		case row.ID == runs.ID:
+			l.add(i, runs)
 		case len(row.Setup.Limits.Asked()) > 0 || slices.Contains(row.Procedure, "limits-required"):
 			alone = append(alone, i)
 		default:

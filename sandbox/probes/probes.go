@@ -105,7 +105,8 @@ type Outcome struct {
 	Control  string            `json:"control,omitempty"` // what happened without a sandbox
 	Observed string            `json:"observed,omitempty"`
 	Why      string            `json:"why,omitempty"`
-	Gap      sandbox.Control   `json:"gap,omitempty"` // the gap that explains it
+	Gap      sandbox.Control   `json:"gap,omitempty"`     // the gap that explains it
+	Refused  bool              `json:"refused,omitempty"` // inside, the backend started nothing
 }
 
 // Report is one run of the suite.

@@ -152,7 +152,10 @@ func leftoversOf(t *testing.T, room string) []string {
 func hold(t *testing.T, r probes.Report) {
 	t.Helper()
 	for _, o := range r.Outcomes {
-		if o.Status == probes.NotHeld && !refusesUser(r, o) {
+		if o.Refused && o.Want == "works" && !refusesUser(r, o) {
+			t.Errorf("%s %s %s: %s: refused: %s", r.Name(), r.User, o.ID, o.Try, o.Why)
+		}
+		if o.Status == probes.NotHeld {
 			t.Errorf("%s %s %s: %s: without a sandbox %s; inside %s (%s)", r.Name(), r.User, o.ID, o.Try, o.Control, o.Observed, o.Why)
 		}
 	}
@@ -169,7 +172,7 @@ func hold(t *testing.T, r probes.Report) {
 // refusesUser says that firejail would not start for the user of a row: it does for
 // no user of the system's own, and the row's is nobody.
 func refusesUser(r probes.Report, o probes.Outcome) bool {
-	return r.Backend == firejail.Name && (o.ID == "N05" || o.ID == "N06") && strings.Contains(o.Observed, "is not allowed to use Firejail")
+	return r.Backend == firejail.Name && (o.ID == "N05" || o.ID == "N06") && strings.Contains(o.Why, "is not allowed to use Firejail")
 }
 
 func needDirect(t *testing.T) {

@@ -80,7 +80,13 @@ func (r *runner) execLink() observation {
 	if d.code == 0 && err == nil {
 		return observation{ran: true, open: true}
 	}
-	return observation{ran: true, detail: r.room.shorten(d.text)}
+	return d.judged(r.room)
+}
+
+// judged is of a run that was to work: 125 and no output is a refusal.
+func (d execDone) judged(room *room) observation {
+	refused := d.code == 125 && d.out == ""
+	return observation{ran: !refused, none: refused, detail: room.shorten(d.text)}
 }
 
 // execEnvironment hands a variable to sbx and looks for it inside.
@@ -101,7 +107,7 @@ func (r *runner) execEnvironment(row Row, at place) observation {
 		d = r.exec(env, []string{"--backend", r.backend, "--workspace", r.room.ws()}, argv...)
 	}
 	if !strings.Contains(d.out, strings.TrimSpace(reached)) {
-		return observation{detail: r.room.shorten(d.text)}
+		return observation{none: d.judged(r.room).none, detail: r.room.shorten(d.text)}
 	}
 	return observation{ran: true, open: strings.Contains(d.out, r.room.secret), detail: r.room.shorten(strings.TrimSpace(strings.TrimPrefix(d.out, reached)))}
 }

@@ -86,7 +86,7 @@ func (r *runner) procedure(row Row, at place) (observation, []sandbox.Gap) {
 }
 
 func failure(d done) (observation, []sandbox.Gap) {
-	return observation{detail: d.describe()}, d.plan.Gaps
+	return observation{none: d.none, detail: d.describe()}, d.plan.Gaps
 }
 
 // leaked runs an act in a supervisor that has a file open.

@@ -192,13 +192,32 @@ func (r *runner) renew() error {
 // command is the argv of a row at a place.
 func (r *runner) command(row Row, at place) []string {
 	if row.Shell != "" {
-		return []string{"sh", "-c", "echo reached\n" + row.Shell}
+		text := "echo reached\n"
+		if at == indoors && r.apart { // what was found here need not be in an image
+			for _, name := range row.Needs.Programs {
+				text += fmt.Sprintf("command -v %[1]s >/dev/null || { echo '%[2]s%[1]s'; exit 0; }\n", name, lacksProgram)
+			}
+		}
+		return []string{"sh", "-c", text + row.Shell}
 	}
 	words := row.Act
 	if at == outdoors && row.ControlAct != nil {
 		words = row.ControlAct
 	}
 	return r.act(words...)
+}
+
+// lacksProgram begins a line by which a shell says that a row cannot be tried.
+const lacksProgram = "sbx-probe: there is no "
+
+// missingProgram finds such a line.
+func missingProgram(out string) (string, bool) {
+	for line := range strings.Lines(out) {
+		if name, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), lacksProgram); ok {
+			return name, true
+		}
+	}
+	return "", false
 }
 
 // act is the argv of an act of the probe program.
@@ -221,7 +240,10 @@ func (r *runner) expanded(words []string) []string {
 func (r *runner) judge(row Row, before state, d done) observation {
 	o := observation{ran: strings.Contains(d.out, strings.TrimSpace(reached)), detail: d.describe()}
 	if d.err != "" || !o.ran || d.code == exitSetup && row.Shell == "" {
-		return observation{detail: d.describe()}
+		return observation{none: d.none, detail: d.describe()}
+	}
+	if name, ok := missingProgram(d.out); ok {
+		return observation{trouble: "inside there is no program " + name}
 	}
 	if row.Want == Works {
 		o.open = d.ending == sandbox.Exited && d.code == 0
