@@ -3,18 +3,10 @@ package sbx
 import (
 	"bufio"
 	"os"
-	"strconv"
-	"strings"
-)
+	"slices"
 
-// account is one line of a passwd file. os/user is not used: it would add to
-// the start-up of the light binary, and with cgo ask the network.
-type account struct {
-	name     string
-	uid, gid uint32
-	home     string
-	shell    string
-}
+	acct "github.com/sbx-run/sbx/accounts"
+)
 
 // accounts are the two files that name users and groups.
 type accounts struct {
@@ -24,21 +16,13 @@ type accounts struct {
 var hostAccounts = accounts{passwd: "/etc/passwd", group: "/etc/group"}
 
 // byUID finds the first entry of uid, as getpwuid does.
-func (a accounts) byUID(uid uint32) (account, bool) {
-	var found account
-	ok := false
+func (a accounts) byUID(uid uint32) (found acct.User, ok bool) {
 	eachLine(a.passwd, func(line string) bool {
-		f := strings.Split(line, ":")
-		if len(f) < 7 || strings.HasPrefix(line, "#") {
-			return true
+		u, is := acct.ParseUser(line)
+		if is && u.UID == uid {
+			found, ok = u, true
 		}
-		u, uerr := strconv.ParseUint(f[2], 10, 32)
-		g, gerr := strconv.ParseUint(f[3], 10, 32)
-		if uerr != nil || gerr != nil || uint32(u) != uid {
-			return true
-		}
-		found, ok = account{name: f[0], uid: uint32(u), gid: uint32(g), home: f[5], shell: f[6]}, true
-		return false
+		return !ok
 	})
 	return found, ok
 }
@@ -48,19 +32,8 @@ func (a accounts) byUID(uid uint32) (account, bool) {
 func (a accounts) groups(name string, primary uint32) []uint32 {
 	groups := []uint32{primary}
 	eachLine(a.group, func(line string) bool {
-		f := strings.Split(line, ":")
-		if len(f) < 4 {
-			return true
-		}
-		gid, err := strconv.ParseUint(f[2], 10, 32)
-		if err != nil || uint32(gid) == primary {
-			return true
-		}
-		for _, member := range strings.Split(f[3], ",") {
-			if member == name {
-				groups = append(groups, uint32(gid))
-				break
-			}
+		if g, ok := acct.ParseGroup(line); ok && g.GID != primary && slices.Contains(g.Members, name) {
+			groups = append(groups, g.GID)
 		}
 		return true
 	})

@@ -18,12 +18,12 @@ func (e *Engine) caller() (home, user string) {
 	a, known := hostAccounts.byUID(callerUID())
 	if !filepath.IsAbs(home) {
 		home = ""
-		if known && filepath.IsAbs(a.home) {
-			home = filepath.Clean(a.home)
+		if known && filepath.IsAbs(a.Home) {
+			home = filepath.Clean(a.Home)
 		}
 	}
 	if user == "" && known {
-		user = a.name
+		user = a.Name
 	}
 	return home, user
 }
@@ -86,7 +86,7 @@ func (e *Engine) protected(bases []privateBase) []string {
 func (e *Engine) homes(who *sandbox.Identity) []string {
 	homes := []string{e.home}
 	if a, ok := hostAccounts.byUID(callerUID()); ok {
-		homes = append(homes, a.home)
+		homes = append(homes, a.Home)
 	}
 	if who != nil {
 		homes = append(homes, who.Home)

@@ -46,6 +46,10 @@ var rooms = []room{
 		why: "what leaves the environment depends on names and values only, whatever runs the command",
 	},
 	{
+		dir: "accounts", pure: true, light: true,
+		why: "it reads lines about users and groups; which of them matter is known to who asks",
+	},
+	{
 		dir: "words", pure: true, light: true,
 		why: "it compares words; what they name is known to who asks",
 	},
@@ -74,7 +78,7 @@ var rooms = []room{
 		why: "it is the contract: a backend imports it, so it can import no backend and no library of one",
 	},
 	{
-		dir: "sandbox/proc", rooms: []string{"sandbox"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/proc", rooms: []string{"accounts", "sandbox"}, modules: []string{sysModule}, light: true,
 		why: "it runs one child for the backends of this host; what confines the child is not its business",
 	},
 	{
@@ -138,7 +142,7 @@ var rooms = []room{
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
 	{
-		dir: "sandbox/firejail", rooms: []string{"sandbox", "sandbox/bound", "sandbox/cgroup", "sandbox/filter", "sandbox/layout", "sandbox/proc", "sandbox/spawn", "sandbox/under"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/firejail", rooms: []string{"accounts", "sandbox", "sandbox/bound", "sandbox/cgroup", "sandbox/filter", "sandbox/layout", "sandbox/proc", "sandbox/spawn", "sandbox/under"}, modules: []string{sysModule}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
 	{
@@ -221,7 +225,7 @@ var rooms = []room{
 	},
 	{
 		dir:   ".",
-		rooms: []string{"shell", "classify", "guard", "secretsenv", "redact", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/seatbelt", "sandbox/bwrap", "sandbox/firejail", "sandbox/direct", "sandbox/helper", "sandbox/proc", "sandbox/protect", "sandbox/credentials", "sandbox/ssh", "changes"},
+		rooms: []string{"accounts", "shell", "classify", "guard", "secretsenv", "redact", "config", "netrules", "permit", "sandbox", "sandbox/choice", "sandbox/none", "sandbox/seatbelt", "sandbox/bwrap", "sandbox/firejail", "sandbox/direct", "sandbox/helper", "sandbox/proc", "sandbox/protect", "sandbox/credentials", "sandbox/ssh", "changes"},
 		light: true,
 		why:   "the engine is the flow over the light rooms; system calls and heavy libraries stay behind Backend",
 	},

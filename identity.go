@@ -26,9 +26,9 @@ func identityFor(caller, owner, group uint32, list accounts) *sandbox.Identity {
 		id.Why = fmt.Sprintf("started by root, runs as uid %d, which owns the workspace and has no account", owner)
 		return id
 	}
-	id.GID, id.Name, id.Home = a.gid, a.name, a.home
-	id.Groups = list.groups(a.name, a.gid)
-	id.Why = fmt.Sprintf("started by root, runs as %s (uid %d), who owns the workspace", a.name, owner)
+	id.GID, id.Name, id.Home = a.GID, a.Name, a.Home
+	id.Groups = list.groups(a.Name, a.GID)
+	id.Why = fmt.Sprintf("started by root, runs as %s (uid %d), who owns the workspace", a.Name, owner)
 	return id
 }
 

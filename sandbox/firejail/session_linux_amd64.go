@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sbx-run/sbx/accounts"
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/bound"
 	"github.com/sbx-run/sbx/sandbox/cgroup"
@@ -119,9 +120,9 @@ func homes(uid uint32, p sandbox.Profile) ([]string, error) {
 	}
 	known := false
 	for line := range strings.Lines(string(text)) {
-		if f := strings.Split(line, ":"); len(f) > 5 && f[2] == fmt.Sprint(uid) {
+		if u, ok := accounts.ParseUser(line); ok && u.UID == uid {
 			known = true
-			add(f[5])
+			add(u.Home)
 		}
 	}
 	if !known {

@@ -2,10 +2,12 @@ package proc
 
 import (
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sbx-run/sbx/accounts"
 )
 
 // ownGroup says whether a file's group is one that nobody but us is in. Many
@@ -16,7 +18,7 @@ func ownGroup(path string, gid uint32) bool {
 	if _, err := unix.Lgetxattr(path, "system.posix_acl_access", nil); err != unix.ENODATA && err != unix.ENOTSUP {
 		return false
 	}
-	return soleMember(fileLines("/etc/passwd"), fileLines("/etc/group"), gid, os.Geteuid())
+	return soleMember(fileLines("/etc/passwd"), fileLines("/etc/group"), gid, uint32(os.Geteuid()))
 }
 
 func fileLines(path string) []string {
@@ -26,25 +28,25 @@ func fileLines(path string) []string {
 
 // soleMember says whether a user is the only member of the group that has the
 // user's name (passwd(5), group(5)). What other services know of is in neither.
-func soleMember(passwd, group []string, gid uint32, uid int) bool {
-	id, name := strconv.FormatUint(uint64(gid), 10), ""
+func soleMember(passwd, group []string, gid, uid uint32) bool {
+	name := ""
 	for _, line := range passwd {
-		switch f := strings.Split(line, ":"); {
-		case len(f) < 4:
-		case f[2] == strconv.Itoa(uid):
-			if f[3] != id || name != "" {
+		switch u, ok := accounts.ParseUser(line); {
+		case !ok:
+		case u.UID == uid:
+			if u.GID != gid || name != "" {
 				return false
 			}
-			name = f[0]
-		case f[3] == id:
+			name = u.Name
+		case u.GID == gid:
 			return false // of somebody else
 		}
 	}
 	found := false
 	for _, line := range group {
-		switch f := strings.Split(line, ":"); {
-		case len(f) < 4 || f[2] != id:
-		case name == "" || f[0] != name || f[3] != "" && f[3] != name:
+		switch g, ok := accounts.ParseGroup(line); {
+		case !ok || g.GID != gid:
+		case name == "" || g.Name != name || slices.ContainsFunc(g.Members, func(member string) bool { return member != name }):
 			return false
 		default:
 			found = true

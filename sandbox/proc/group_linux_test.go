@@ -18,7 +18,7 @@ func TestSoleMember(t *testing.T) {
 		passwd []string
 		group  string
 		gid    uint32
-		uid    int
+		uid    uint32
 		want   bool
 	}{
 		{users, "ann:x:1000:", 1000, 1000, true},
@@ -47,7 +47,7 @@ func TestTrustedAccessList(t *testing.T) {
 	at := s.program("bin/tool")
 	dir := filepath.Dir(at)
 	s.must(os.Chmod(dir, 0o775))
-	if !soleMember(fileLines("/etc/passwd"), fileLines("/etc/group"), uint32(os.Getegid()), os.Geteuid()) {
+	if !soleMember(fileLines("/etc/passwd"), fileLines("/etc/group"), uint32(os.Getegid()), uint32(os.Geteuid())) {
 		t.Skip("this user has no group of its own")
 	}
 	if err := Trusted(at, sandbox.Profile{}); err != nil {
