@@ -24,19 +24,9 @@ func openLock(name string) (*os.File, error) {
 	}
 }
 
-// lockAlone tries for the exclusive lock and does not wait.
-func lockAlone(f *os.File) bool {
+// lockWriting tries for the lock of one write and does not wait.
+func lockWriting(f *os.File) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
-}
-
-// lockShared waits while somebody holds the exclusive lock.
-func lockShared(f *os.File) error {
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH)
-		if err != syscall.EINTR {
-			return err
-		}
-	}
 }
 
 // hasName reports whether a file is still in a directory.
@@ -44,9 +34,6 @@ func hasName(f *os.File) bool {
 	var st syscall.Stat_t
 	return syscall.Fstat(int(f.Fd()), &st) == nil && st.Nlink > 0
 }
-
-// lockWriting tries for the lock of one write and does not wait.
-func lockWriting(f *os.File) bool { return lockAlone(f) }
 
 // unlock lets the next one in; closing the file does so too.
 func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

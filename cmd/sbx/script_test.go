@@ -210,15 +210,15 @@ func searchPath() string {
 	return strings.Join(path, string(filepath.ListSeparator))
 }
 
-// condition knows [root], [direct], [full], [docker], [podman] and [containerd]. An ability named in SBX_REQUIRE that is
+// condition knows [root], [direct], [full], [bwrap], [docker], [podman] and [containerd]. An ability named in SBX_REQUIRE that is
 // absent fails the script instead of skipping it.
 func condition(cond string) (bool, error) {
 	have := false
 	switch cond {
 	case "root":
 		return os.Geteuid() == 0, nil
-	case "direct":
-		have = exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--backend", "direct", "--workspace", os.Getenv(scriptsVar), "--dry-run", "--", "true").Run() == nil
+	case "direct", "bwrap":
+		have = exec.Command(filepath.Join(os.Getenv(binVar), "sbx"), "exec", "--backend", cond, "--workspace", os.Getenv(scriptsVar), "--dry-run", "--", "true").Run() == nil
 	case "docker", "podman", "containerd": // the ordinary user of the tests may not reach their sockets
 		if os.Geteuid() != 0 {
 			return false, nil

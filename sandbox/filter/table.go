@@ -126,6 +126,16 @@ const (
 	setOwnerEx  = 15         // F_SETOWN_EX
 	tiocsti     = 0x5412     // TIOCSTI
 	tioclinux   = 0x541c     // TIOCLINUX
+	tiocsetd    = 0x5423     // TIOCSETD
+	subvolMask  = 0xffffff00 // of requests, all but the number
+	subvolumes  = 0x50009400 // BTRFS_IOC_SNAP_CREATE, SUBVOL_CREATE, SNAP_DESTROY and their like
+	subvolFlags = 0x4008941a // BTRFS_IOC_SUBVOL_SETFLAGS
+	verity      = 0x40806685 // FS_IOC_ENABLE_VERITY
+	addKey      = 0xc0506617 // FS_IOC_ADD_ENCRYPTION_KEY
+	removeKey   = 0xc0406618 // FS_IOC_REMOVE_ENCRYPTION_KEY
+	removeKeys  = 0xc0406619 // FS_IOC_REMOVE_ENCRYPTION_KEY_ALL_USERS
+	prioProcess = 0          // PRIO_PROCESS
+	ioProcess   = 1          // IOPRIO_WHO_PROCESS
 	typeMask    = 0xf        // SOCK_TYPE_MASK
 	typeDgram   = 2          // SOCK_DGRAM
 	typeRaw     = 3          // SOCK_RAW; for the unix family another name of SOCK_DGRAM
@@ -146,6 +156,10 @@ const (
 	whyDevice    = "a device node is a door to hardware"
 	whyOldFamily = "old protocols nobody uses: kernel surface"
 	whyRaw       = "forges packets"
+	whySubvolume = "no rule by path is asked: a snapshot is a second name for all files of a subvolume, hidden ones too, which its owner may make " +
+		"of a descriptor that was opened for reading; so are subvolumes made, removed and changed outside"
+	whyEncryption = "locks and unlocks the user's encrypted directories, for everybody, by any descriptor of the file system"
+	whyGroup      = "the process group 0 is the caller's, and no pid namespace keeps its members from being meant"
 )
 
 // Args refuses some arguments of calls that Calls allows. The first row whose
@@ -155,6 +169,15 @@ func Args() []Rule {
 		{Calls: "prlimit64", When: []Cond{differs(0, 0)}, Answer: NotPermitted, Why: "changes limits of another process; Landlock does not cover it"},
 		{Calls: "ioctl", When: []Cond{is(1, tiocsti)}, Answer: NotPermitted, Why: "types into the terminal (CVE-2017-5226, and CVE-2019-10063 for the mask)"},
 		{Calls: "ioctl", When: []Cond{is(1, tioclinux)}, Answer: NotPermitted, Why: "pastes into a console"},
+		{Calls: "ioctl", When: []Cond{is(1, tiocsetd)}, Answer: NotPermitted, Why: "loads line disciplines: kernel surface with a history of privilege escalation (CVE-2023-6546)"},
+		{Calls: "ioctl", When: []Cond{masked(1, subvolMask, subvolumes)}, Answer: NotPermitted, Why: whySubvolume},
+		{Calls: "ioctl", When: []Cond{is(1, subvolFlags)}, Answer: NotPermitted, Why: whySubvolume},
+		{Calls: "ioctl", When: []Cond{is(1, verity)}, Answer: NotPermitted, Why: "makes a file read-only for ever, by a descriptor that was opened for reading"},
+		{Calls: "ioctl", When: []Cond{is(1, addKey)}, Answer: NotPermitted, Why: whyEncryption},
+		{Calls: "ioctl", When: []Cond{is(1, removeKey)}, Answer: NotPermitted, Why: whyEncryption},
+		{Calls: "ioctl", When: []Cond{is(1, removeKeys)}, Answer: NotPermitted, Why: whyEncryption},
+		{Calls: "setpriority", When: []Cond{differs(0, prioProcess)}, Answer: NotPermitted, Why: whyGroup},
+		{Calls: "ioprio_set", When: []Cond{differs(0, ioProcess)}, Answer: NotPermitted, Why: whyGroup},
 		{Calls: "pidfd_open", When: []Cond{hasAny(1, pidfdThread)}, Answer: Invalid, Why: "a handle on a single thread passes the rules that protect the starter's thread (package direct)"},
 		{Calls: "fcntl", When: []Cond{is(1, setOwnerEx)}, Answer: Invalid, Why: "sends a signal of choice to a single thread, see pidfd_open"},
 		{Calls: "clone", When: []Cond{hasAny(0, newNamespace)}, Answer: NotPermitted, Why: "makes a namespace, see unshare"},

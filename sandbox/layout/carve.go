@@ -56,17 +56,18 @@ const LongestChain = 40
 // is, too: home directories are kept in dotfiles repositories.
 func carve(newTree func() tree, hidden []string) Carving {
 	listed := &listings{of: map[string][]entry{}}
-	for range LongestChain {
+	for round := 1; ; round++ {
 		c := carver{tree: newTree(), listed: listed, plan: plant(hidden)}
 		c.all(newTree)
 		more := c.follow(hidden)
-		if len(more) == 0 {
+		// What needs more links than that, as a ring does, is a name of nothing. All
+		// else stays hidden: whoever can write where a hidden path leads can make rings.
+		if len(more) == 0 || round > LongestChain {
 			c.out.Hidden = hidden
 			return c.out
 		}
 		hidden = append(slices.Clone(hidden), more...)
 	}
-	return Carving{Hidden: hidden} // a ring of links: grant nothing
 }
 
 // carver carves one directory and what lies below it.

@@ -98,10 +98,17 @@ func TestCarve(t *testing.T) {
 }
 
 func TestCarveEndsOnRingsOfLinks(t *testing.T) {
-	c := carve(func() tree { return table{"/a -> /b", "/b -> /a", "/c/"} }, []string{"/a/secret"})
+	ring := table{"/a -> /b", "/b -> /a", "/c/", "/grows -> /grows/more", "/home/", "/home/u/", "/home/u/.ssh/", "/home/u/src/"}
+	c := carve(func() tree { return ring }, []string{"/a/secret", "/grows/key", "/home/u/.ssh"})
 	for _, g := range c.Grants {
-		if g.Path == "/a" || g.Path == "/b" || g.Path == "/" {
+		if slices.Contains([]string{"/a", "/b", "/grows", "/", "/home", "/home/u", "/home/u/.ssh"}, g.Path) {
 			t.Errorf("%s is granted", g.Path)
 		}
+	}
+	if !slices.Contains(c.Grants, Grant{"/home/u/src", true}) {
+		t.Errorf("a ring elsewhere takes the grant of /home/u/src away: %v", c.Grants)
+	}
+	if !slices.Contains(c.Masks, Grant{"/home/u/.ssh", true}) {
+		t.Errorf("a ring elsewhere uncovers /home/u/.ssh: %v", c.Masks)
 	}
 }

@@ -21,7 +21,8 @@ type Host struct {
 	mu      sync.Mutex
 	masks   []Grant // what has to be hidden, as of stamps
 	hidden  []string
-	stamps  []Stamp
+	table   mountTable
+	stamps  []Stamp // the first is of the mounts
 }
 
 // OpenHost notes the paths of a profile. An error comes with sandbox.ErrStart:
@@ -56,18 +57,27 @@ func (h *Host) Look(terminal string) (spots []Spot, hidden []string, links []Lin
 	h.mu.Lock()
 	if h.hidden == nil || !Unchanged(h.stamps) {
 		c, stamps := Survey(h.profile)
-		h.masks, h.hidden, h.stamps = c.Masks, c.Hidden, stamps
+		h.masks, h.hidden, h.stamps, h.table = c.Masks, c.Hidden, stamps, tableOf(stamps[0].text)
 	}
-	masks, hidden := h.masks, h.hidden
+	masks, hidden, table := h.masks, h.hidden, h.table
 	h.mu.Unlock()
 	t := Terrain{Masks: masks, Resolver: ResolverFile(h.profile), Terminal: terminal, IsDir: h.isDir}
 	if h.profile.UnixAllow {
 		return Of(h.profile, t), hidden, nil
 	}
 	own := Writable(h.profile)
-	t.Sockets = BoundSockets(func(name string) bool {
+	covered := func(name string) bool {
 		return IsBelow(name, "/run") || IsBelow(name, "/tmp") || IsBelow(name, "/dev") || slices.Contains(own, name)
-	})
+	}
+	t.Sockets = BoundSockets(covered)
+	if table.twice != nil {
+		t.Daemons = table.names(socketPlaces(), false)
+		for _, name := range table.names(BoundSockets(func(string) bool { return false }), false) {
+			if !covered(name) && isSocket(name) {
+				t.Sockets = append(t.Sockets, name)
+			}
+		}
+	}
 	return Of(h.profile, t), hidden, LinksIn("/run")
 }
 

@@ -62,6 +62,7 @@ func (s Spot) Source() string {
 type Terrain struct {
 	Masks    []Grant  // hidden paths that exist
 	Sockets  []string // unix sockets that are bound to a path
+	Daemons  []string // second names of the directories where daemons listen
 	Resolver string   // the file that /etc/resolv.conf leads to
 	Terminal string   // the device of the caller's terminal
 	IsDir    func(string) bool
@@ -160,7 +161,7 @@ func covers(p sandbox.Profile, t Terrain, named []Spot) []Spot {
 		}
 	}
 	if !p.UnixAllow {
-		for _, name := range socketPlaces() {
+		for _, name := range slices.Concat(socketPlaces(), t.Daemons) {
 			own(name, Shut, Plain)
 		}
 		for _, name := range t.Sockets {

@@ -15,18 +15,26 @@ type Stamp struct {
 	path         string
 	dev, ino     uint64
 	mtime, ctime unix.Timespec
+	text         string // of mountList: what it said
 }
+
+// mountList says what is mounted where.
+const mountList = "/proc/self/mountinfo"
 
 // coarse is the longest step of a file system's clock. A directory that changed
 // so shortly before it was listed may change again without a new time.
 const coarse = 20 * time.Millisecond
 
 func stampOf(name string) Stamp {
+	if name == mountList {
+		text, _ := os.ReadFile(name)
+		return Stamp{path: name, text: string(text)}
+	}
 	var st unix.Stat_t
 	if unix.Lstat(name, &st) != nil {
 		return Stamp{path: name}
 	}
-	return Stamp{name, st.Dev, st.Ino, st.Mtim, st.Ctim}
+	return Stamp{path: name, dev: st.Dev, ino: st.Ino, mtime: st.Mtim, ctime: st.Ctim}
 }
 
 // Unchanged says whether all is as it was listed.
@@ -34,12 +42,24 @@ func Unchanged(stamps []Stamp) bool {
 	return !slices.ContainsFunc(stamps, func(s Stamp) bool { return stampOf(s.path) != s })
 }
 
-// Survey reads the file system: what is hidden, and what lies beside it.
-// extra are hidden, too.
+// Survey reads the file system: what is hidden, under all names that mounts give
+// it, and what lies beside it. extra are hidden, too.
 func Survey(p sandbox.Profile, extra ...string) (Carving, []Stamp) {
 	now := time.Now()
-	c := carve(func() tree { return newDisk() }, append(hiddenPaths(p), extra...))
-	stamps := make([]Stamp, 0, len(c.carved))
+	mounts := stampOf(mountList)
+	table := tableOf(mounts.text)
+	hidden := append(hiddenPaths(p), extra...)
+	var c Carving
+	for range LongestChain {
+		hidden = append(hidden, table.aliases(hidden)...)
+		c = carve(func() tree { return newDisk() }, hidden)
+		hidden = slices.Clone(c.Hidden) // with what links lead to
+		if len(table.aliases(hidden)) == 0 {
+			break
+		}
+	}
+	stamps := make([]Stamp, 0, len(c.carved)+1)
+	stamps = append(stamps, mounts)
 	for _, dir := range c.carved {
 		at := stampOf(dir)
 		// A directory that changed just now gets a stamp that never matches.

@@ -62,14 +62,18 @@ func BoundSockets(skip func(string) bool) []string {
 		if skip(name) || filepath.Clean(name) != name {
 			continue
 		}
-		var st unix.Stat_t
-		if unix.Lstat(name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFSOCK {
+		if isSocket(name) {
 			if real, err := filepath.EvalSymlinks(name); err == nil && !slices.Contains(names, real) {
 				names = append(names, real)
 			}
 		}
 	}
 	return names
+}
+
+func isSocket(name string) bool {
+	var st unix.Stat_t
+	return unix.Lstat(name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFSOCK
 }
 
 // TerminalOf is the device of the first of the files that is a terminal. In the

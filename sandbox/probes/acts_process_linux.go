@@ -64,6 +64,19 @@ func processActs() []act {
 			return unix.Prlimit(a.number(0), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 32, Max: 32}, nil)
 		}},
 		{"setpriority", func(a arguments) error { begun(); return unix.Setpriority(unix.PRIO_PROCESS, a.number(0), 15) }},
+		{"setpriority-group", func(arguments) error {
+			begun()
+			now, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // 20 minus the priority
+			if err != nil {
+				return err
+			}
+			return unix.Setpriority(unix.PRIO_PGRP, 0, 20-now)
+		}},
+		{"ioprio-group", func(arguments) error {
+			begun()
+			const group, none = 2, 0
+			return call(unix.SYS_IOPRIO_SET, group, 0, none)
+		}},
 		{"affinity", affinity},
 		{"oom-score", func(a arguments) error { return overwriteWith("/proc/"+a.text(0)+"/oom_score_adj", "900\n") }},
 		{"setns", func(a arguments) error {

@@ -32,6 +32,29 @@ func terminalActs() []act {
 			_, err = unix.Write(fd, []byte(injected))
 			return err
 		}},
+		{"line-discipline", func(arguments) error {
+			begun()
+			master, slave, err := newPTY()
+			if err != nil {
+				return err
+			}
+			defer unix.Close(master)
+			usual := int32(0) // N_TTY, which it has
+			return call(unix.SYS_IOCTL, uintptr(slave), unix.TIOCSETD, pointer(&usual))
+		}},
+		// Without an argument it changes nothing, whatever the file system.
+		{"file-request", func(a arguments) error {
+			fd, err := unix.Open(a.text(0), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return setup("open "+a.text(0), err)
+			}
+			begun()
+			number, err := strconv.ParseUint(a.text(1), 0, 32)
+			if err != nil {
+				return err
+			}
+			return past(call(unix.SYS_IOCTL, uintptr(fd), uintptr(number), 0), unix.ENOTTY, unix.EOPNOTSUPP, unix.EFAULT, unix.EINVAL, unix.EXDEV)
+		}},
 		{"open-pty", func(arguments) error { begun(); return openPTY() }},
 	}
 }
