@@ -113,6 +113,18 @@ func (c *classifier) administers(r *reading, s special) {
 		} else {
 			r.ops = r.ops[:0]
 		}
+	case aptCommand: // apt.conf(5): DPkg::Pre-Invoke, APT::Update::Post-Invoke …
+		for _, o := range r.opts {
+			if w := r.word0(o); listed("o option", o.name) && strings.Contains(strings.ToLower(w.Value), "-invoke") {
+				c.add(optionProgram, r.call, w.Span, w.Value)
+			}
+		}
+	case cargoCommand: // config.toml: what runs in the place of rustc, ld or the program
+		for _, o := range r.opts {
+			if w := r.word0(o); o.name == "config" && (strings.Contains(w.Value, "wrapper") || strings.Contains(w.Value, "runner") || strings.Contains(w.Value, "linker") || strings.Contains(w.Value, "rustc=") || strings.Contains(w.Value, "alias.")) {
+				c.add(optionProgram, r.call, w.Span, w.Value)
+			}
+		}
 	case dpkgCommand:
 		if r.has("i install c contents I info unpack") {
 			c.everyOperand(r, 'r')

@@ -45,6 +45,15 @@ func (c *classifier) runsOther(r *reading, s special) bool {
 		c.codeValue(r, "c command")
 	case scriptCommand:
 		c.codeValue(r, "c command")
+		if len(r.ops) == 0 || r.op(0) != "/dev/null" {
+			c.addCall(writeFile, r.call)
+		}
+	case straceCommand:
+		if w, ok := r.value("o output"); ok && (strings.HasPrefix(w.Value, "|") || strings.HasPrefix(w.Value, "!")) {
+			c.add(optionProgram, r.call, w.Span, w.Value)
+		} else if ok {
+			c.path(r, 'w', &w)
+		}
 	case xargsCommand:
 		c.xargs(r)
 	case atCommand:

@@ -57,7 +57,30 @@ func (c *classifier) runsCode(r *reading, s special) bool {
 		return true
 	case packageRunner:
 		c.packageRunner(r)
+	case m4Command:
+		if call := &c.s.Calls[r.call]; call.In != nil && strings.Contains(call.In.Value, "syscmd") {
+			c.addCall(codeStdin, r.call)
+		}
+	case dcCommand:
+		for _, o := range r.opts {
+			if o.name == "e" || o.name == "expression" {
+				if w := r.word(o); o.word >= 0 && strings.Contains(w.Value, "!") {
+					c.code(r, &w)
+				}
+			}
+		}
+	case lessCommand:
+		for _, k := range r.ops {
+			if v := r.words[k].Value; strings.HasPrefix(v, "+!") || strings.HasPrefix(v, "++!") || strings.HasPrefix(v, "+|") {
+				c.add(optionProgram, r.call, r.words[k].Span, v)
+			}
+		}
 	case makeCommand:
+		for _, k := range r.ops { // the shell of every recipe
+			if w := tail(r.words[k], len("SHELL=")); strings.HasPrefix(r.words[k].Value, "SHELL=") && !shellName(base(w.Value)) {
+				c.add(optionProgram, r.call, r.words[k].Span, r.words[k].Value)
+			}
+		}
 		for _, o := range r.opts {
 			if o.word >= 0 && listed("f file makefile", o.name) {
 				w := r.word(o)
@@ -387,4 +410,10 @@ func dumpsEnvironment(code string) bool {
 		}
 	}
 	return false
+}
+
+// shellName reports whether a program is a shell of the system.
+func shellName(name string) bool {
+	p := lookup(name)
+	return p != nil && p.does == shellCommand
 }

@@ -91,6 +91,9 @@ func editorRuns(name, rest string) bool {
 // ed reads its commands from standard input.
 func (c *classifier) ed(r *reading) {
 	call := &c.s.Calls[r.call]
+	if w := r.op(0); strings.HasPrefix(w, "!") { // what the command prints is edited
+		c.add(codeEditor, r.call, r.words[r.ops[0]].Span, w)
+	}
 	if call.In == nil {
 		if len(call.PipeFrom) > 0 && len(r.ops) > 0 {
 			r.effects |= inPlace

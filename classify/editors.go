@@ -14,7 +14,7 @@ var editors = []program{
 	{name: "joe", args: "r"},
 	{name: "kak", args: "r", opts: "e=c E=c f=c n+ q+ ui="},
 	{name: "micro", args: "r"},
-	{name: "nano", args: "r"},
+	{name: "nano", args: "r", opts: "s=! speller=! o= r= T= C= Q="},
 	{name: "nvim", like: "vim"},
 	{name: "pico", like: "nano"},
 	{name: "red", like: "ed"},

@@ -21,7 +21,10 @@ func (c *classifier) git(r *reading, s special) {
 		}
 	case gitClone:
 		c.gitClone(r)
+	case gitFetch:
+		c.transport(r)
 	case gitRemoteOperand:
+		c.transport(r)
 		if len(r.ops) == 0 || !localRepository(r.op(0)) {
 			c.addCall(netRepository, r.call)
 		}
@@ -237,14 +240,21 @@ func (c *classifier) gitClone(r *reading) {
 	} else {
 		c.path(r, 'r', source)
 	}
-	if strings.HasPrefix(source.Value, "ext::") {
-		c.add(optionProgram, r.call, source.Span, source.Value)
-	}
+	c.transport(r)
 	if len(r.ops) > 1 {
 		c.path(r, 'o', &r.words[r.ops[1]])
 	} else if r.dir != "" {
 		here := shell.Word{Value: ".", Prefix: ".", Literal: true, Span: c.s.Calls[r.call].Span}
 		c.path(r, 'o', &here)
+	}
+}
+
+// transport notes a remote that git talks to through a program: ext::COMMAND.
+func (c *classifier) transport(r *reading) {
+	for _, k := range r.ops {
+		if w := &r.words[k]; strings.HasPrefix(w.Value, "ext::") {
+			c.add(optionProgram, r.call, w.Span, w.Value)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ var netTools = []program{
 	{name: "s3cmd", sets: []rule{netService}, does: s3Command, opts: "c=< config=< n+~ dry-run+~"},
 	{name: "scp", does: remoteCopy, opts: "i=< F=< S=! o= P= c= J= l= D= X= r+ p+ q+ C+ B+ 3+ v+"},
 	{name: "sendmail", sets: []rule{netClient}},
-	{name: "sftp", does: sftpCommand, sets: []rule{netRemote}, opts: "b=< i=< F=< S=! o= P= c= J= l= B= D= R= s= X= r+"},
+	{name: "sftp", does: sftpCommand, sets: []rule{netRemote}, opts: "b=< i=< F=< S=! o= P= c= J= l= B= D=! R= s= X= r+"},
 	{name: "smbclient", sets: []rule{netClient}, opts: "A=< authentication-file=< U= W= p= c= D= I="},
 	{name: "snmpwalk", sets: []rule{netClient}},
 	{name: "socat", does: socatCommand},

@@ -6,7 +6,7 @@ package classify
 var packages = []program{
 	{name: "apk", opts: "X= p= root= repository=", subs: []program{{name: "add update upgrade fetch fix", sets: []rule{netPackages}, opts: "t= virtual= X= repository= s+~ simulate+~"}, {name: "*", args: "-"}}},
 	{name: "apm", like: "npm"},
-	{name: "apt", opts: "o= c=< option= t= target-release= s+~ simulate+~ dry-run+~ just-print+~ no-act+~ recon+~ y+ q?", subs: []program{
+	{name: "apt", does: aptCommand, opts: "o= c=< option= t= target-release= s+~ simulate+~ dry-run+~ just-print+~ no-act+~ recon+~ y+ q?", subs: []program{
 		{name: "install update upgrade full-upgrade dist-upgrade download source build-dep reinstall satisfy changelog", sets: []rule{netPackages}, opts: "o= c=< option= t= target-release= s+~ simulate+~ dry-run+~ just-print+~ no-act+~ recon+~ print-uris+ y+ q? download-only+"},
 		{name: "*", args: "-", opts: "o= t= c="},
 	}},
@@ -30,7 +30,7 @@ var packages = []program{
 	{name: "bundler", like: "bundle"},
 	{name: "bunx", does: packageRunner, style: posix, opts: "p= package= bun+ b+ silent+"},
 	{name: "cabal", subs: []program{{name: "install update get fetch upload", sets: []rule{netPackages}}, {name: "*", args: "-"}}},
-	{name: "cargo", opts: "Z= C=/ config= color= manifest-path=< offline+ locked+ frozen+ q+ v+", subs: []program{
+	{name: "cargo", does: cargoCommand, opts: "Z= C=/ config= color= manifest-path=< offline+ locked+ frozen+ q+ v+", subs: []program{
 		{name: "install add update fetch search publish login owner yank binstall vendor outdated audit", sets: []rule{netPackages}, opts: "path= git= version= features= F= root=w target-dir= offline+ dry-run+ registry= index= branch= tag= rev= p= package= n+"},
 		{name: "build b check c test t run r bench doc d clippy rustc", args: "-", opts: "target-dir=o manifest-path=< p= package= features= F= j= jobs= target= bin= example= test= profile= message-format= Z= config= fix+w"},
 		{name: "fmt", does: formats, opts: "check+~ p= package= manifest-path=< message-format="},
@@ -123,14 +123,14 @@ var packages = []program{
 	{name: "raco", subs: []program{{name: "pkg", sets: []rule{netPackages}}, {name: "*", args: "-"}}},
 	{name: "rbenv", like: "asdf"},
 	{name: "rebar3", subs: []program{{name: "get-deps update upgrade hex", sets: []rule{netPackages}}, {name: "fmt", does: formats, opts: "c+~ check+~"}, {name: "*", args: "-"}}},
-	{name: "rpm", does: rpmCommand, args: "r", opts: "root= dbpath= D= define= i+ U+ F+ e+ q+ V+"},
+	{name: "rpm", does: rpmCommand, args: "r", opts: "root= dbpath= D= define= pipe=! i+ U+ F+ e+ q+ V+"},
 	{name: "rustup", subs: []program{{name: "update install", sets: []rule{netPackages}}, {name: "component target toolchain self", subs: []program{{name: "add install update", sets: []rule{netPackages}}, {name: "*", args: "-"}}}, {name: "*", args: "-"}}},
 	{name: "rye", subs: []program{{name: "add sync install lock fetch", sets: []rule{netPackages}}, {name: "*", args: "-"}}},
 	{name: "sbt", args: "-"},
 	{name: "sdk", subs: []program{{name: "install update upgrade selfupdate", sets: []rule{netPackages}}, {name: "*", args: "-"}}},
 	{name: "snap", subs: []program{{name: "install refresh download find", sets: []rule{netPackages}}, {name: "*", args: "-"}}},
 	{name: "stack", subs: []program{{name: "install setup update upgrade", sets: []rule{netPackages}}, {name: "*", args: "-"}}},
-	{name: "swift", subs: []program{{name: "package", subs: []program{{name: "resolve update", sets: []rule{netPackages}}, {name: "clean reset", sets: []rule{deleteFiles}}, {name: "*", args: "-"}}}, {name: "*", args: "-"}}},
+	{name: "swift", style: posix, opts: "e=c", subs: []program{{name: "package", subs: []program{{name: "resolve update", sets: []rule{netPackages}}, {name: "clean reset", sets: []rule{deleteFiles}}, {name: "*", args: "-"}}}, {name: "*", args: "-"}}},
 	{name: "tldr", args: "-", opts: "u+n update+n"},
 	{name: "tlmgr", subs: []program{{name: "install update", sets: []rule{netPackages}}, {name: "*", args: "-"}}},
 	{name: "uv", opts: "directory=/ project= cache-dir= config-file=< color= q+ v+ offline+ no-cache+ n+", subs: uvSubs},

@@ -212,6 +212,14 @@ func (r *reading) value(names string) (shell.Word, bool) {
 
 func (r *reading) word(o opt) shell.Word { return tail(r.words[o.word], o.off) }
 
+// word0 is the value of an option, an empty word when it has none.
+func (r *reading) word0(o opt) shell.Word {
+	if o.word < 0 {
+		return shell.Word{Literal: true}
+	}
+	return r.word(o)
+}
+
 // op is the value of the n-th operand, "" when there is none.
 func (r *reading) op(n int) string {
 	if n < len(r.ops) {

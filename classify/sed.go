@@ -12,7 +12,11 @@ func (c *classifier) sedCommand(r *reading) {
 		c.addCall(writeInPlace, r.call)
 	}
 	given := false
+	call := &c.s.Calls[r.call]
 	for _, o := range r.opts {
+		if w := r.word0(o); listed("f file", o.name) && (w.Value == "-" || w.Value == "/dev/stdin") && call.In != nil {
+			c.sedScript(r, call.In)
+		}
 		if o.word >= 0 && listed("e expression", o.name) {
 			w := r.word(o)
 			c.sedScript(r, &w)

@@ -9,6 +9,7 @@ const (
 	ddCommand
 	// what follows is done after the row's own options and operands were read
 	ansibleCommand
+	aptCommand
 	arCommand
 	atCommand
 	awkCommand
@@ -19,6 +20,7 @@ const (
 	bunCommand
 	bunRun
 	capshCommand
+	cargoCommand
 	chmodMode
 	cloudVerbs
 	cmakeCommand
@@ -29,6 +31,7 @@ const (
 	cryptsetupCommand
 	curlCommand
 	databaseClient
+	dcCommand
 	declareCommand
 	decodes
 	denoCommand
@@ -62,6 +65,7 @@ const (
 	gitConfigCommand
 	gitCredential
 	gitDiff
+	gitFetch
 	gitFormatPatch
 	gitGrep
 	gitReadTree
@@ -91,8 +95,10 @@ const (
 	jqCommand
 	kubeConfigView
 	kubeFiles
+	lessCommand
 	lftpCommand
 	linkCommand
+	m4Command
 	makeCommand
 	manCommand
 	mavenCommand
@@ -136,6 +142,7 @@ const (
 	sshCommand
 	sshKeygen
 	startDaemon
+	straceCommand
 	suCommand
 	sudoCommand
 	svnCommand

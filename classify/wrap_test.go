@@ -72,7 +72,7 @@ func simple(s *shell.Script) bool {
 func everyCommand(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, f := range []string{"public.jsonl", "bypass.jsonl"} {
+	for _, f := range []string{"public.jsonl", "bypass.jsonl", "varied.jsonl"} {
 		for _, r := range readCorpus(t, f) {
 			all = append(all, r.Cmd)
 		}

@@ -27,7 +27,8 @@ func actionOf(l *lang, name string) action {
 	case "system", "popen", "popen2", "popen3", "popen4", "execSync", "execFile", "execFileSync", "spawn", "spawnSync", "spawnl", "spawnlp", "spawnv", "spawnvp",
 		"check_call", "check_output", "Popen", "getoutput", "getstatusoutput", "shell_exec", "passthru", "proc_open", "pcntl_exec",
 		"capture2", "capture2e", "capture3", "pipeline", "execl", "execle", "execlp", "execlpe", "execv", "execve", "execvp", "execvpe", "posix_spawn", "posix_spawnp",
-		"create_subprocess_shell", "create_subprocess_exec", "system2", "execa", "execaSync", "execaCommand", "$", "syscmd", "Command", "ProcessBuilder":
+		"create_subprocess_shell", "create_subprocess_exec", "system2", "execa", "execaSync", "execaCommand", "$", "syscmd", "Command", "ProcessBuilder", "callCommand", "callProcess", "rawSystem", "spawnCommand",
+		"spawn_command_line_sync", "spawn_command_line_async", "termopen", "jobstart", "systemlist":
 		return runsCommand
 	case "execute", "cmd", "command", "shell", "script", "run", "call", "sh":
 		return commandIn(l, name)
@@ -39,7 +40,7 @@ func actionOf(l *lang, name string) action {
 	case "eval", "Function", "compile", "instance_eval", "class_eval", "eval_string", "loadstring", "load":
 		return runsCode
 	case "rmtree", "rm_rf", "rm_r", "rm_rf!", "remove_entry", "remove_entry_secure", "remove_dir", "remove_tree", "rimraf", "rimrafSync", "removeSync", "emptyDirSync", "emptyDir",
-		"deleteSync", "deleteAsync", "delete_tree", "deltree", "deleteDir", "deleteRecursively", "deleteDirectory", "rmrf":
+		"deleteSync", "deleteAsync", "delete_tree", "deltree", "deleteDir", "removeDirectoryRecursive", "removePathForcibly", "deleteRecursively", "deleteDirectory", "rmrf":
 		return deletesTree
 	case "rm", "rmSync", "rmdir", "rmdirSync", "remove":
 		return deletesIf
@@ -80,17 +81,17 @@ func commandIn(l *lang, name string) action {
 	case "execute":
 		in = "lua"
 	case "cmd", "shell":
-		in = "elixir erl"
+		in = "elixir erl raku prolog clojure"
 	case "command":
-		in = "lisp"
+		in = "lisp ocaml"
 	case "script":
 		in = "applescript"
 	case "run":
-		in = "python julia js"
+		in = "python julia js raku"
 	case "call":
 		in = "python"
 	case "sh":
-		in = "js groovy"
+		in = "js groovy clojure"
 	}
 	if listed(in, l.name) {
 		return runsCommand

@@ -60,6 +60,7 @@ type code struct {
 	tokens []token
 	dir    string
 	names  []binding
+	alias  []binding // other names of functions: from os import system as s
 	depth  int
 }
 
@@ -87,6 +88,9 @@ func (p *code) bind(name, value string) {
 // protects, also where the loop stands behind its body.
 func (p *code) loops() {
 	for j := range p.tokens {
+		if p.kind(j-1) == 'i' && p.kind(j+1) == 'i' && p.tokens[j].text == "as" || p.kind(j) == ':' && p.lang.name == "js" && p.kind(j-1) == 'i' && p.kind(j+1) == 'i' && (p.kind(j+2) == '}' || p.kind(j+2) == ',') {
+			p.renamed(p.tokens[j+1].text, p.tokens[j-1].text)
+		}
 		if p.tokens[j].text != "for" || p.kind(j+1) != 'i' || p.kind(j+2) != 'i' || p.tokens[j+2].text != "in" {
 			continue
 		}
@@ -99,6 +103,23 @@ func (p *code) loops() {
 			}
 		}
 	}
+}
+
+// renamed remembers another name of a function that matters.
+func (p *code) renamed(name, function string) {
+	if actionOf(p.lang, function) != noAction && len(p.alias) < 64 {
+		p.alias = append(p.alias, binding{name, function})
+	}
+}
+
+// function undoes a second name.
+func (p *code) function(name string) string {
+	for _, a := range p.alias {
+		if a.name == name {
+			return a.value
+		}
+	}
+	return name
 }
 
 func (p *code) kind(j int) byte {
@@ -163,8 +184,12 @@ func (p *code) identifier(j int) {
 		} else {
 			p.bind(name, "")
 		}
+		if p.kind(end-1) == 'i' { // e = require("child_process").execSync
+			p.renamed(name, p.tokens[end-1].text)
+		}
 		return
 	}
+	name = p.function(name)
 	act := actionOf(p.lang, name)
 	if act == noAction || !p.owned(j) {
 		return

@@ -64,11 +64,12 @@ func familyOf(name string) family {
 	case "pepe", "mix", "elixir", "iex", "erl", "sbx":
 		return controls
 	case "rg", "sort", "man", "ssh", "scp", "sftp", "socat", "nc", "ncat", "netcat", "nodemon", "concurrently", "xterm", "sed", "gsed",
-		"vim", "vi", "nvim", "ex", "ed", "view", "gvim", "go", "gcc", "g++", "cc", "clang", "gdb", "make", "gmake", "sqlite3", "psql", "mysql", "mariadb", "m4", "crontab", "tmux", "screen":
+		"less", "more", "most", "vim", "vi", "nvim", "ex", "ed", "view", "gvim", "go", "gcc", "g++", "cc", "clang", "gdb", "make", "gmake", "sqlite3", "psql", "mysql", "mariadb", "m4", "crontab", "tmux", "screen":
 		return hosts
 	case "awk", "gawk", "mawk", "nawk", "original-awk", "goawk", "python", "pypy", "ipython", "bpython", "perl", "ruby", "jruby", "irb", "node", "nodejs", "bun",
 		"tsx", "ts-node", "qjs", "deno", "php", "lua", "luajit", "texlua", "R", "r", "Rscript", "littler", "osascript", "pwsh", "powershell", "groovy", "jshell", "scala", "kotlin",
-		"julia", "expect", "tclsh", "emacs":
+		"julia", "expect", "tclsh", "emacs", "ghci", "ghc", "runghc", "raku", "perl6", "ocaml", "clojure", "clj", "bb", "babashka", "guile", "racket", "swipl", "octave", "gnuplot",
+		"gjs", "mongosh", "mongo", "rails", "jython", "micropython", "sage":
 		return languages
 	}
 	switch name[0] {

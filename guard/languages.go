@@ -22,7 +22,7 @@ type interpreter struct {
 // languageOf finds an interpreter by its name without the version.
 func languageOf(name string) (interpreter, bool) {
 	switch strings.TrimRight(name, "0123456789.-") {
-	case "python", "pypy", "ipython", "bpython":
+	case "python", "pypy", "ipython", "bpython", "jython", "micropython", "sage":
 		return interpreter{lang: &lang{name: "python", hash: true}, short: "c", takes: "mWXQ", stdin: true}, true
 	case "perl":
 		return interpreter{lang: &lang{name: "perl", hash: true, dollar: true, backtick: 'x', bare: true, quoteOps: true, regexp: true}, short: "eE", takes: "IMm", stdin: true}, true
@@ -54,6 +54,28 @@ func languageOf(name string) (interpreter, bool) {
 		return interpreter{lang: &lang{name: "julia", hash: true, dollar: true, backtick: 'x'}, short: "eE", long: "eval print", stdin: true}, true
 	case "expect", "tclsh":
 		return interpreter{lang: &lang{name: "tcl", hash: true, bare: true}, short: "c", stdin: true}, true
+	case "ghci", "ghc", "runghc":
+		return interpreter{lang: &lang{name: "haskell", bare: true}, short: "e"}, true
+	case "raku", "perl6":
+		return interpreter{lang: &lang{name: "raku", hash: true, dollar: true, bare: true, quoteOps: true}, short: "e", stdin: true}, true
+	case "ocaml":
+		return interpreter{lang: &lang{name: "ocaml", bare: true}, short: "e", stdin: true}, true
+	case "clojure", "clj", "bb", "babashka":
+		return interpreter{lang: &lang{name: "clojure", bare: true}, short: "e", long: "eval", stdin: true}, true
+	case "guile", "racket":
+		return interpreter{lang: &lang{name: "lisp", bare: true}, short: "ce", long: "eval", stdin: true}, true
+	case "swipl":
+		return interpreter{lang: &lang{name: "prolog"}, short: "gt"}, true
+	case "octave":
+		return interpreter{lang: &lang{name: "octave"}, long: "eval", stdin: true}, true
+	case "gnuplot":
+		return interpreter{lang: &lang{name: "gnuplot", hash: true, bare: true, backtick: 'x'}, short: "e", stdin: true}, true
+	case "gjs":
+		return interpreter{lang: &lang{name: "js", slashes: true, backtick: 's', regexp: true}, short: "c", long: "command", stdin: true}, true
+	case "mongosh", "mongo":
+		return interpreter{lang: &lang{name: "js", slashes: true, backtick: 's', regexp: true}, long: "eval", stdin: true}, true
+	case "rails":
+		return interpreter{lang: &lang{name: "ruby", hash: true, hashExpr: true, backtick: 'x', bare: true, percent: true, regexp: true}, sub: "runner"}, true
 	case "erl":
 		return interpreter{lang: &lang{name: "erl"}, dashed: "-eval"}, true
 	case "emacs":

@@ -110,9 +110,11 @@ func TestWrappingsKeepViolations(t *testing.T) {
 			commands = append(commands, c)
 		}
 	}
-	for _, r := range readRows(t, "public.jsonl") {
-		if r.Guard == "block" {
-			commands = append(commands, guardCase{at: r.ID, cmd: r.Cmd})
+	for _, file := range []string{"public.jsonl", "varied.jsonl"} {
+		for _, r := range readRows(t, file) {
+			if r.Guard == "block" {
+				commands = append(commands, guardCase{at: r.ID, cmd: r.Cmd})
+			}
 		}
 	}
 	tried := map[string]int{}

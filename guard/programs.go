@@ -66,7 +66,13 @@ func (k *checker) options(i int, c *shell.Call, name string) {
 	case "go", "gcc", "g++", "cc", "clang":
 		k.after(i, c, "-exec", "-wrapper", "-toolexec")
 	case "gdb":
-		k.after(i, c, "-ex", "--ex", "-iex", "--eval-command")
+		k.gdb(i, c)
+	case "less", "more", "most":
+		for _, w := range c.Args() {
+			if text, ok := strings.CutPrefix(known(&w), "+!"); ok {
+				k.runText(i, c, c.Dir, text)
+			}
+		}
 	case "make", "gmake":
 		k.makefile(i, c)
 		for _, w := range c.Args() {
@@ -187,9 +193,57 @@ func (k *checker) after(i int, c *shell.Call, names ...string) {
 			if !ok {
 				continue
 			}
-			text = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(text, "shell "), "!"), "pipe ")
 			k.runText(i, c, c.Dir, text)
 		}
+	}
+}
+
+// gdb judges the commands that are given with -ex.
+func (k *checker) gdb(i int, c *shell.Call) {
+	args := c.Args()
+	for j := range args {
+		v := known(&args[j])
+		_, text, attached := strings.Cut(v, "=")
+		switch name := strings.TrimLeft(v, "-"); {
+		case j+1 < len(args) && listed("ex iex eval-command init-eval-command", name) && name != v:
+			text = known(&args[j+1])
+		case attached && (strings.HasPrefix(name, "ex=") || strings.HasPrefix(name, "iex=") || strings.HasPrefix(name, "eval-command=")):
+		default:
+			continue
+		}
+		verb, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+		switch {
+		case strings.HasPrefix(verb, "!"):
+			k.runText(i, c, c.Dir, text[1:])
+		case listed("shell pipe make", verb):
+			k.runText(i, c, c.Dir, strings.TrimLeft(rest, "|"))
+		default:
+			k.otherCode(i, c, verb, rest)
+		}
+	}
+}
+
+// otherCode judges code that a debugger or editor runs in another language.
+func (k *checker) otherCode(i int, c *shell.Call, verb, text string) {
+	name := ""
+	switch strings.TrimRight(verb, "3x") {
+	case "py", "python", "pi", "python-interactive":
+		name = "python"
+	case "lua", "luado":
+		name = "lua"
+	case "rub", "ruby":
+		name = "ruby"
+	case "pe", "perl":
+		name = "perl"
+	case "tcl":
+		name = "tclsh"
+	case "call", "print", "p", "echo", "let", "eval":
+		name = "lua" // f("text") is read alike
+	default:
+		return
+	}
+	if in, ok := languageOf(name); ok {
+		k.scan(i, c, in.lang, text)
 	}
 }
 
@@ -223,8 +277,41 @@ func (k *checker) sedScript(i int, c *shell.Call, script string) {
 				k.runText(i, c, c.Dir, text)
 				break
 			}
+			if text, ok := evaluatedBy(rest); ok {
+				k.runText(i, c, c.Dir, text)
+				break
+			}
 		}
 	}
+}
+
+// evaluatedBy is the replacement of s/…/…/e, which GNU sed runs.
+func evaluatedBy(command string) (string, bool) {
+	if len(command) < 4 || command[0] != 's' {
+		return "", false
+	}
+	delim, part := command[1], 0
+	var text strings.Builder
+	for n := 2; n < len(command); n++ {
+		switch {
+		case command[n] == '\\' && n+1 < len(command):
+			n++
+			if part == 1 && command[n] != delim {
+				text.WriteByte('\\')
+			}
+			if part == 1 {
+				text.WriteByte(command[n])
+			}
+		case command[n] == delim:
+			if part++; part == 2 {
+				flags, _, _ := strings.Cut(command[n+1:], ";")
+				return text.String(), strings.IndexByte(strings.TrimRight(flags, " }"), 'e') >= 0
+			}
+		case part == 1:
+			text.WriteByte(command[n])
+		}
+	}
+	return "", false
 }
 
 // editor judges !COMMAND given to vi and ed.
@@ -253,6 +340,19 @@ func (k *checker) escape(i int, c *shell.Call, text string) {
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "silent"), " ")
 	if text, ok := strings.CutPrefix(text, "!"); ok {
 		k.runText(i, c, c.Dir, strings.TrimPrefix(text, "!"))
+		return
+	}
+	verb, rest, _ := strings.Cut(text, " ")
+	switch verb {
+	case "":
+	case "exe", "execute": // exe "!rm"
+		if n := strings.IndexAny(rest, "'\""); n >= 0 {
+			k.escape(i, c, strings.Trim(rest[n:], "'\" "))
+		}
+	case "term", "terminal", "te":
+		k.runText(i, c, c.Dir, rest)
+	default:
+		k.otherCode(i, c, verb, rest)
 	}
 }
 

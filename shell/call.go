@@ -39,6 +39,16 @@ func (w *walker) call(cmd *syntax.CallExpr, s *syntax.Stmt) {
 	w.reevalNames(&c)
 	w.effects(i)
 	w.follow(i)
+	for k := range c.Words {
+		if c.Words[k].Proc == '>' {
+			w.feeds(i, &c.Words[k])
+		}
+	}
+	for k := range c.Redirs {
+		if c.Redirs[k].Target.Proc == '>' {
+			w.feeds(i, &c.Redirs[k].Target)
+		}
+	}
 }
 
 // decl reads export, declare, local, readonly and typeset.
@@ -60,6 +70,13 @@ func (w *walker) decl(cmd *syntax.DeclClause, s *syntax.Stmt) {
 	w.emit(c)
 	w.reevalNames(&c)
 	w.assignAll(c.Assigns)
+	if hasFlag(c.Args(), 'n') && cmd.Variant.Value != "export" {
+		for _, a := range c.Assigns { // another name of a variable
+			v, _ := w.sc.lookup(a.Name)
+			v.ref = v.known && v.text != a.Name
+			w.sc.set(a.Name, v)
+		}
+	}
 	if cmd.Variant.Value != "export" && !hasFlag(c.Args(), 'x') {
 		return
 	}

@@ -38,6 +38,10 @@ func (w *walker) carry(i int, c Call, sp *carrier) {
 		if n := sp.operands; n > 0 {
 			rest = rest[min(n, len(rest)):]
 		}
+		if len(rest) == 0 && (sp.shell || o.has(sp.login)) {
+			w.shellOnInput(i, c)
+			return
+		}
 		if text, ok := o.value(sp.text); ok {
 			// env -S: the value is split like a shell command, then the
 			// operands follow.
@@ -55,6 +59,8 @@ func (w *walker) carry(i int, c Call, sp *carrier) {
 		for _, t := range o.values(sp.text) {
 			w.runText(i, c, []Word{t}, Sh, w.sc.newProcess())
 		}
+	case runsSub:
+		w.runSubcommand(i, c, sp.name, args)
 	case runsSpecial:
 		w.special(i, c, sp, o, rest)
 	}
@@ -235,6 +241,12 @@ func (w *walker) runText(i int, c Call, words []Word, d Dialect, sc *scope) {
 			offs = append(offs, int32(x.Span.Start))
 		}
 		t, o := w.textOf(x)
+		if x.Guess && !x.Literal && x.Value != "" { // $(echo TEXT)
+			t, o = x.Value, make([]int32, len(x.Value))
+			for j := range o {
+				o[j] = int32(x.Span.Start)
+			}
+		}
 		text.WriteString(t)
 		offs = append(offs, o...)
 		literal = literal && x.Literal
@@ -266,16 +278,28 @@ func (w *walker) runShell(i int, c Call, sp *carrier, o options, rest []Word) {
 		return
 	}
 	if len(rest) > 0 && !o.has("s") && rest[0].Value != "-" && rest[0].Value != "/dev/stdin" {
+		if rest[0].Proc == '<' {
+			sc.setParams(rest[1:])
+			w.runPrinted(i, c, rest[0], d, sc)
+		}
 		return // a script by name
-	}
-	text, ok := w.input(&c)
-	if !ok {
-		return
 	}
 	if !o.has("s") && len(rest) > 0 {
 		rest = rest[1:]
 	}
 	sc.setParams(rest)
+	w.runInput(i, c, d, sc)
+}
+
+// shellOnInput is a shell that a carrier starts when it is given no command.
+func (w *walker) shellOnInput(i int, c Call) { w.runInput(i, c, Sh, w.sc.newProcess()) }
+
+// runInput reads the text on standard input as a shell does.
+func (w *walker) runInput(i int, c Call, d Dialect, sc *scope) {
+	text, ok := w.input(&c)
+	if !ok {
+		return
+	}
 	m := fixedAt(c.Span.Start)
 	if c.In != nil {
 		_, offs := w.textOf(*c.In)

@@ -1,8 +1,10 @@
 package shell
 
 import (
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
+	"path"
 	"strings"
 )
 
@@ -51,7 +53,7 @@ func (w *walker) pipedInto(i int, idx []int) bool {
 func (w *walker) outputOf(i int) (string, bool) {
 	c := &w.r.s.Calls[i]
 	for _, r := range c.Redirs {
-		if r.Writes() && r.Op != "<>" && !strings.HasPrefix(r.Target.Value, "/dev/") {
+		if r.Writes() && r.Op != "<>" && !strings.HasPrefix(r.Target.Value, "/dev/") && r.Target.Proc == 0 {
 			return "", false
 		}
 	}
@@ -67,8 +69,10 @@ func (w *walker) outputOf(i int) (string, bool) {
 		if len(args) == 0 || len(args) == 1 && args[0].Value == "-" || c.Name() == "tee" {
 			return w.input(c)
 		}
-	case "base64", "base32", "xxd", "rev", "tac", "basenc":
+	case "base64", "base32", "xxd", "rev", "tac", "basenc", "openssl", "tr":
 		return w.decoded(c)
+	case "dirname", "basename", "realpath", "readlink", "whoami", "git":
+		return w.named(c)
 	case "true", ":", "sleep", "cd", "set", "export":
 		return "", true
 	}
@@ -115,11 +119,115 @@ func (w *walker) decoded(c *Call) (string, bool) {
 		// GNU base64 decodes what comes before an error, padding or not.
 		out, _ := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.Join(strings.Fields(in), ""), "="))
 		return string(out), len(out) > 0
+	case "base32":
+		out, _ := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.TrimRight(strings.Join(strings.Fields(in), ""), "="))
+		return string(out), decode && len(out) > 0
+	case "openssl":
+		args := c.Args()
+		if !decode || len(args) == 0 || args[0].Value != "base64" && !(args[0].Value == "enc" && (hasWord(args, "-base64") || hasWord(args, "-a"))) {
+			return "", false
+		}
+		out, _ := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.Join(strings.Fields(in), ""), "="))
+		return string(out), len(out) > 0
+	case "tr":
+		return translate(in, c.Args())
 	case "xxd":
 		out, err := hex.DecodeString(strings.Join(strings.Fields(in), ""))
 		return string(out), decode && err == nil
 	}
 	return "", false
+}
+
+func hasWord(args []Word, v string) bool {
+	for _, a := range args {
+		if a.Value == v {
+			return true
+		}
+	}
+	return false
+}
+
+// named is the path or name that a command prints about its operand.
+func (w *walker) named(c *Call) (string, bool) {
+	args := c.Args()
+	name := c.Name()
+	switch {
+	case name == "whoami":
+		user := w.r.s.Where.user()
+		return user, user != ""
+	case name == "git": // the workspace is taken for the top of its repository
+		root := w.r.s.Where.Workspace
+		if root == "" {
+			root = w.r.s.Where.Cwd
+		}
+		return root, len(args) == 2 && args[0].Value == "rev-parse" && args[1].Value == "--show-toplevel" && root != "" &&
+			(c.Dir == root || strings.HasPrefix(c.Dir, root+"/"))
+	case len(args) == 0 || !literals(args):
+		return "", false
+	}
+	operand := args[len(args)-1].Value
+	if strings.HasPrefix(operand, "-") || operand == "" {
+		return "", false
+	}
+	switch name {
+	case "dirname":
+		return path.Dir(strings.TrimRight(operand, "/")), strings.TrimRight(operand, "/") != "" && len(args) == 1
+	case "basename":
+		return path.Base(operand), len(args) == 1
+	case "readlink":
+		if len(args) == 1 {
+			return "", false // what a link holds
+		}
+	}
+	out := join(c.Dir, operand)
+	return out, out != ""
+}
+
+// translate is tr SET1 SET2 and tr -d SET1, with ranges and the classes for case.
+func translate(in string, args []Word) (string, bool) {
+	remove := len(args) == 2 && args[0].Value == "-d"
+	if !literals(args) || len(args) != 2 || !remove && strings.HasPrefix(args[0].Value, "-") {
+		return "", false
+	}
+	from, ok := charSet(args[len(args)-1].Value)
+	if remove {
+		return strings.Map(func(r rune) rune {
+			if strings.ContainsRune(from, r) {
+				return -1
+			}
+			return r
+		}, in), ok
+	}
+	to := from
+	from, ok2 := charSet(args[0].Value)
+	if !ok || !ok2 || to == "" {
+		return "", false
+	}
+	return strings.Map(func(r rune) rune {
+		if i := strings.IndexRune(from, r); i >= 0 && r < 0x80 {
+			return rune(to[min(i, len(to)-1)])
+		}
+		return r
+	}, in), true
+}
+
+func charSet(set string) (string, bool) {
+	set = strings.NewReplacer("[:upper:]", "A-Z", "[:lower:]", "a-z", "[:digit:]", "0-9").Replace(decodeANSIC(set))
+	var b strings.Builder
+	for i := 0; i < len(set); i++ {
+		switch {
+		case set[i] >= 0x80 || strings.HasPrefix(set[i:], "[:") || strings.HasPrefix(set[i:], "[="):
+			return "", false
+		case i+2 < len(set) && set[i+1] == '-' && set[i] < set[i+2]:
+			for x := set[i]; x <= set[i+2]; x++ {
+				b.WriteByte(x)
+			}
+			i += 2
+		default:
+			b.WriteByte(set[i])
+		}
+	}
+	return b.String(), true
 }
 
 func literals(args []Word) bool {

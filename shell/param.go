@@ -33,7 +33,7 @@ func (b *builder) param(p *syntax.ParamExp, q quoting) {
 	case p.Excl || p.Names != 0 || p.Length || p.Width || p.IsSet || p.Flags != nil || len(p.Modifiers) > 0:
 		v = value{}
 	case p.Slice != nil:
-		v = b.slice(p.Slice, v)
+		v = b.slice(p.Slice, v, name)
 	case p.Repl != nil:
 		v = b.replace(p.Repl, v)
 	case p.Exp != nil:
@@ -89,20 +89,42 @@ func (b *builder) walkOnly(parts []syntax.WordPart) {
 	b.eval = b.eval || inner.eval
 }
 
-func (b *builder) slice(s *syntax.Slice, v value) value {
+// slice is ${x:offset:length}, of a text or of a list.
+func (b *builder) slice(s *syntax.Slice, v value, name string) value {
 	offset, ok := b.number(s.Offset)
-	length, whole := -1, s.Length == nil
+	length, whole := 0, s.Length == nil
 	if !whole {
 		var ok2 bool
 		length, ok2 = b.number(s.Length)
 		ok = ok && ok2 && length >= 0
 	}
-	if !ok || !v.known || v.isList || offset < 0 || offset > len(v.text) {
-		return value{}
+	if !ok || !v.known {
+		return value{isList: v.isList}
 	}
-	v.text = v.text[offset:]
+	size := len(v.text)
+	if v.isList {
+		size = len(v.list)
+		if name == "@" || name == "*" { // they are counted from $0
+			if offset == 0 {
+				return value{isList: true}
+			}
+			offset--
+		}
+	}
+	if offset < 0 {
+		offset += size
+	}
+	if offset < 0 || offset > size {
+		return value{known: true, isList: v.isList}
+	}
+	end := size
 	if !whole {
-		v.text = v.text[:min(length, len(v.text))]
+		end = min(size, offset+length)
+	}
+	if v.isList {
+		v.list = v.list[offset:end:end]
+	} else {
+		v.text = v.text[offset:end]
 	}
 	return v
 }
@@ -110,6 +132,13 @@ func (b *builder) slice(s *syntax.Slice, v value) value {
 func (b *builder) number(x syntax.ArithmExpr) (int, bool) {
 	if x == nil {
 		return 0, true
+	}
+	if u, ok := x.(*syntax.UnaryArithm); ok && u.Op == syntax.Minus && !u.Post {
+		n, ok := b.number(u.X)
+		return -n, ok
+	}
+	if p, ok := x.(*syntax.ParenArithm); ok {
+		return b.number(p.X)
 	}
 	word, ok := x.(*syntax.Word)
 	if !ok {
@@ -213,37 +242,18 @@ func (b *builder) alternative(word *syntax.Word, q quoting) {
 	}
 }
 
-// trimGlob applies the common forms of ${x%/*} and ${x##*/}: one star at one
-// end of the pattern.
+// trimGlob applies ${x%p} and its kin with a pattern.
 func trimGlob(op syntax.ParExpOperator, v value, pattern string) value {
-	text := v.text
-	if lit, ok := strings.CutSuffix(pattern, "*"); ok && lit != "" && !strings.ContainsAny(lit, "*?[") {
-		switch op {
-		case syntax.RemSmallSuffix:
-			if i := strings.LastIndex(text, lit); i >= 0 {
-				v.text = text[:i]
-			}
-			return v
-		case syntax.RemLargeSuffix:
-			v.text, _, _ = strings.Cut(text, lit)
-			return v
-		}
+	suffix := op == syntax.RemSmallSuffix || op == syntax.RemLargeSuffix
+	if !suffix && op != syntax.RemSmallPrefix && op != syntax.RemLargePrefix {
+		return value{}
 	}
-	if lit, ok := strings.CutPrefix(pattern, "*"); ok && lit != "" && !strings.ContainsAny(lit, "*?[") {
-		switch op {
-		case syntax.RemSmallPrefix:
-			if _, after, ok := strings.Cut(text, lit); ok {
-				v.text = after
-			}
-			return v
-		case syntax.RemLargePrefix:
-			if i := strings.LastIndex(text, lit); i >= 0 {
-				v.text = text[i+len(lit):]
-			}
-			return v
-		}
+	text, ok := cutPattern(v.text, pattern, suffix, op == syntax.RemLargeSuffix || op == syntax.RemLargePrefix)
+	if !ok {
+		return value{}
 	}
-	return value{}
+	v.text = text
+	return v
 }
 
 // transform applies ${x#p}, ${x%p}, ${x^^}, ${x,,} to a known value.

@@ -15,6 +15,7 @@ type value struct {
 	isList bool
 	// exported says that programs get it, also shells started by this one.
 	exported bool
+	ref      bool // text is the name of the variable that is meant: declare -n
 	at       Span // where it was set; empty when the text does not show it
 }
 
@@ -113,8 +114,15 @@ func (s *scope) lookup(name string) (value, bool) {
 
 // lookup finds a variable: assigned in the text, or known from Where.
 func (w *walker) lookup(name string) (v value, set bool) {
-	if v, ok := w.sc.lookup(name); ok {
-		return v, true
+	for hops := 0; ; hops++ {
+		v, ok := w.sc.lookup(name)
+		if !ok {
+			break
+		}
+		if !v.ref || hops > 8 {
+			return v, true
+		}
+		name = v.text
 	}
 	at := w.r.s.Where
 	switch name {

@@ -9,7 +9,7 @@ func (w *walker) special(i int, c Call, sp *carrier, o options, rest []Word) {
 	case "find":
 		w.runFind(i, c, args)
 	case "fd", "fdfind":
-		w.runAfter(i, c, args, "-x --exec -X --exec-batch", ";")
+		w.runAfter(i, c, withHolder(args), "-x --exec -X --exec-batch", ";")
 	case "parallel", "sem":
 		w.runParallel(i, c, args)
 	case "watch":
@@ -18,6 +18,8 @@ func (w *walker) special(i int, c Call, sp *carrier, o options, rest []Word) {
 		} else {
 			w.runText(i, c, rest, Sh, w.sc.newProcess())
 		}
+	case "source", ".":
+		w.runSource(i, c, rest)
 	case "trap":
 		w.runTrap(i, c, rest)
 	case "su", "runuser":
@@ -57,9 +59,36 @@ func (w *walker) special(i int, c Call, sp *carrier, o options, rest []Word) {
 		}
 	case "gdb":
 		w.runAfter(i, c, args, "--args -args", "")
-	case "perf", "rr", "direnv", "doppler", "mise", "nix", "conda", "uv", "poetry", "pipenv", "bundle", "sbx", "npm", "pnpm", "yarn",
-		"watchexec":
-		w.runSubcommand(i, c, args)
+	case "cmake":
+		w.runCMake(i, c, args)
+	case "ip": // ip netns exec NAME COMMAND…, ip vrf exec NAME COMMAND…
+		for k, a := range args {
+			if k > 0 && k+2 < len(args) && a.Value == "exec" && listed("netns vrf", args[k-1].Value) {
+				w.inner(i, c, args[k+2:], nil)
+				break
+			}
+		}
+	case "setarch":
+		w.runSetarch(i, c, args)
+	case "sg": // sg GROUP [-c] TEXT
+		if len(args) > 1 {
+			w.runText(i, c, args[len(args)-1:], Sh, w.sc.newProcess())
+		}
+	case "capsh": // what stands behind -- or == is given to bash
+		for k, a := range args {
+			if a.Value == "--" || a.Value == "==" {
+				w.inner(i, c, append([]Word{literalWord("bash", a.Span)}, args[k+1:]...), nil)
+				break
+			}
+		}
+	case "pee", "mispipe", "mprocs", "concurrently": // each operand is a command line
+		for _, a := range args {
+			if !strings.HasPrefix(a.Value, "-") {
+				w.runText(i, c, []Word{a}, Sh, w.sc.newProcess())
+			}
+		}
+	case "reflex":
+		w.runAfter(i, c, args, "--", "")
 	case "bwrap":
 		w.inner(i, c, afterBwrap(args), nil)
 	}
@@ -85,6 +114,36 @@ func afterBwrap(args []Word) []Word {
 	return nil
 }
 
+// runCMake reads cmake -E, whose tools are small programs and carriers.
+func (w *walker) runCMake(i int, c Call, args []Word) {
+	if len(args) < 3 || args[0].Value != "-E" {
+		return
+	}
+	rest := args[2:]
+	switch args[1].Value {
+	case "env":
+		env, _ := lookupCarrier("env")
+		w.carry(i, Call{Words: args[1:], Span: c.Span, PipeFrom: c.PipeFrom, In: c.In}, env)
+	case "time":
+		w.inner(i, c, rest, nil)
+	case "rm":
+		w.inner(i, c, args[1:], nil)
+	case "remove_directory":
+		at := args[1].Span
+		w.inner(i, c, append([]Word{literalWord("rm", at), literalWord("-r", at)}, rest...), nil)
+	}
+}
+
+// runSetarch reads setarch [ARCH] [OPTION…] [PROGRAM…]; ARCH may be left out.
+func (w *walker) runSetarch(i int, c Call, args []Word) {
+	if len(args) > 0 && listed("linux32 linux64 uname26 i386 i486 i586 i686 athlon x86_64 aarch64 arm armv7l armv8l ppc ppc32 ppc64 ppc64le s390 s390x mips mips64 sparc sparc64 riscv64 loongarch64", args[0].Value) {
+		args = args[1:]
+	}
+	row := carrier{takes: "uname-2.6"}
+	o := row.options(args)
+	w.inner(i, c, args[o.operand:], nil)
+}
+
 // runAfter runs the words behind one of the given options, up to a terminator.
 func (w *walker) runAfter(i int, c Call, args []Word, names, end string) {
 	for k, a := range args {
@@ -101,6 +160,29 @@ func (w *walker) runAfter(i int, c Call, args []Word, names, end string) {
 		w.inner(i, c, words, func(in *Call) { in.More = true; in.PipeFrom, in.In = nil, nil })
 		return
 	}
+}
+
+// withHolder appends the {} that fd appends when its command has none.
+func withHolder(args []Word) []Word {
+	for k, a := range args {
+		if !listed("-x --exec -X --exec-batch", a.Value) {
+			continue
+		}
+		for n, x := range args[k+1:] {
+			switch x.Value {
+			case "{}", "{/}", "{//}", "{.}", "{/.}", ";":
+				if x.Value != ";" {
+					return args
+				}
+				return args[:k+1+n]
+			}
+		}
+		if k+1 < len(args) {
+			at := args[len(args)-1].Span
+			return append(args[:len(args):len(args)], Word{Value: "{}", Prefix: "{}", Literal: true, Span: at})
+		}
+	}
+	return args
 }
 
 // runFind runs what stands behind -exec, -execdir, -ok and -okdir, each up to
@@ -136,21 +218,59 @@ func (w *walker) runParallel(i int, c Call, args []Word) {
 			break
 		}
 	}
+	input, fed := w.input(&c)
 	if len(words) == 0 {
 		for _, x := range extra { // each argument is a command
 			w.runText(i, c, []Word{x}, Sh, w.sc.newProcess())
 		}
-		if text, ok := w.input(&c); ok && len(extra) == 0 {
-			w.nested(text, fixedAt(c.Span.Start), Sh, Carrier{"parallel", i, ViaStdin}, w.sc.newProcess(), true)
+		if fed && len(extra) == 0 {
+			w.nested(input, fixedAt(c.Span.Start), Sh, Carrier{"parallel", i, ViaStdin}, w.sc.newProcess(), true)
 		}
 		return
 	}
-	if len(words) == 1 && strings.ContainsAny(words[0].Value, " \t;|&<>()") {
-		w.runText(i, c, words, Sh, w.sc.newProcess())
-		return
+	if fed && len(extra) == 0 {
+		for _, line := range strings.Split(strings.TrimSpace(input), "\n") {
+			extra = append(extra, Word{Value: line, Prefix: line, Literal: true, Span: c.Span})
+		}
 	}
-	all := append(words[:len(words):len(words)], extra...)
-	w.inner(i, c, all, func(in *Call) { in.More = true; in.PipeFrom, in.In = nil, nil })
+	isText := len(words) == 1 && strings.ContainsAny(words[0].Value, " \t;|&<>()")
+	for _, words := range fill(words, extra) {
+		if isText {
+			w.runText(i, c, words, Sh, w.sc.newProcess())
+		} else {
+			w.inner(i, c, words, func(in *Call) { in.More = true; in.PipeFrom, in.In = nil, nil })
+		}
+	}
+}
+
+// maxFilled bounds the copies of a command that are made for its arguments.
+const maxFilled = 16
+
+// fill puts arguments in the place of {}, one command for each; without {} in
+// the words, and with too many of them, they all stand at the end of one.
+func fill(words, extra []Word) [][]Word {
+	holds := false
+	for _, a := range words {
+		holds = holds || strings.Contains(a.Value, "{}")
+	}
+	if !holds || len(extra) == 0 || len(extra) > maxFilled {
+		return [][]Word{append(words[:len(words):len(words)], extra...)}
+	}
+	out := make([][]Word, 0, len(extra))
+	for _, x := range extra {
+		filled := append([]Word{}, words...)
+		for k := range filled {
+			a := &filled[k]
+			if v := strings.ReplaceAll(a.Value, "{}", x.Value); v != a.Value {
+				*a = Word{Value: v, Literal: a.Literal && x.Literal, Glob: a.Glob || x.Glob, Span: a.Span}
+				if a.Literal {
+					a.Prefix = v
+				}
+			}
+		}
+		out = append(out, filled)
+	}
+	return out
 }
 
 func (w *walker) runTrap(i int, c Call, rest []Word) {
@@ -163,6 +283,39 @@ func (w *walker) runTrap(i int, c Call, rest []Word) {
 	w.ctx = saved
 }
 
+// runSource reads what a substitution, or standard input, gives to this shell.
+func (w *walker) runSource(i int, c Call, rest []Word) {
+	switch {
+	case len(rest) == 0:
+	case rest[0].Proc == '<':
+		w.runPrinted(i, c, rest[0], w.dialect, w.sc)
+	case rest[0].Value == "/dev/stdin" || rest[0].Value == "/dev/fd/0" || rest[0].Value == "/proc/self/fd/0":
+		w.runInput(i, c, w.dialect, w.sc)
+	}
+}
+
+// runPrinted runs what the commands of a process substitution print.
+func (w *walker) runPrinted(i int, c Call, from Word, d Dialect, sc *scope) {
+	if text, ok := w.output(from.Subs); ok {
+		saved := w.ctx
+		w.pipeFrom, w.in = nil, nil
+		w.nested(text, fixedAt(from.Span.Start), d, Carrier{commandName(&c), i, ViaStdin}, sc, true)
+		w.ctx = saved
+	}
+}
+
+// feeds runs the shells in >(…) on what the call writes to them.
+func (w *walker) feeds(i int, to *Word) {
+	for _, j := range to.Subs {
+		c := w.r.s.Calls[j]
+		if sp, ok := lookupCarrier(commandName(&c)); ok && sp.kind == runsShell && c.PipeFrom == nil && c.In == nil {
+			c.PipeFrom = []int{i}
+			o := sp.options(c.Args())
+			w.runShell(j, c, sp, o, c.Args()[o.operand:])
+		}
+	}
+}
+
 // runSu reads su and runuser: -c TEXT anywhere, also behind the user's name.
 func (w *walker) runSu(i int, c Call, o options, rest, args []Word) {
 	if text, ok := findOption(args, "-c", "--command", "--session-command"); ok {
@@ -171,7 +324,9 @@ func (w *walker) runSu(i int, c Call, o options, rest, args []Word) {
 	}
 	if o.has("u user") { // runuser -u USER [--] COMMAND
 		w.inner(i, c, rest, nil)
+		return
 	}
+	w.shellOnInput(i, c)
 }
 
 // findOption finds the value of an option wherever it stands.
@@ -281,94 +436,4 @@ func (w *walker) runTmux(i int, c Call, args []Word) {
 		}
 	}
 	w.runText(i, c, command, Sh, w.sc.newProcess())
-}
-
-// runSubcommand follows `TOOL run COMMAND…` and its relatives.
-func (w *walker) runSubcommand(i int, c Call, args []Word) {
-	row, ok := runnerOf(c.Name())
-	if !ok {
-		return
-	}
-	// Everything behind -- is the command, whatever stands before it.
-	sub := ""
-	for k, a := range args {
-		if sub == "" && !strings.HasPrefix(a.Value, "-") {
-			sub = a.Value
-			if row.subs != "" && !listed(row.subs, sub) {
-				return
-			}
-			opts := carrier{takes: row.takes}
-			o := opts.options(args[k+1:])
-			words := args[k+1+o.operand:]
-			if t, ok := o.value(row.text); ok {
-				w.runText(i, c, []Word{t}, Sh, w.sc.newProcess())
-				return
-			}
-			if row.skip > 0 {
-				words = words[min(row.skip, len(words)):]
-			}
-			if len(words) > 0 && words[0].Value == "--" {
-				words = words[1:]
-			}
-			if row.dashOnly && !hasDashes(args[k+1:k+1+o.operand]) {
-				return
-			}
-			if sub == row.textSub {
-				w.runText(i, c, words, Bash, w.sc.child())
-				return
-			}
-			w.inner(i, c, words, nil)
-			return
-		}
-		if a.Value == "--" {
-			w.inner(i, c, args[k+1:], nil)
-			return
-		}
-	}
-}
-
-func hasDashes(args []Word) bool {
-	return len(args) > 0 && args[len(args)-1].Value == "--"
-}
-
-// runner is a tool with a subcommand that runs another command.
-type runner struct {
-	subs     string // the subcommands; empty: the command follows the options
-	takes    string
-	text     string // options whose value is program text
-	textSub  string // the subcommand whose operands are program text
-	skip     int
-	dashOnly bool // only behind --
-}
-
-func runnerOf(name string) (runner, bool) {
-	switch name {
-	case "perf":
-		return runner{subs: "stat record trace bench", takes: "e o p t C a r i F c d event output repeat"}, true
-	case "rr":
-		return runner{subs: "record"}, true
-	case "direnv":
-		return runner{subs: "exec", skip: 1}, true
-	case "doppler":
-		return runner{subs: "run", takes: "p c project config command", text: "command"}, true
-	case "mise":
-		return runner{subs: "exec x", takes: "c command C cd", text: "c command", dashOnly: true}, true
-	case "nix":
-		return runner{subs: "develop shell", takes: "c command", dashOnly: true}, true
-	case "conda":
-		return runner{subs: "run", takes: "n p name prefix cwd"}, true
-	case "uv":
-		return runner{subs: "run", takes: "p python with with-editable with-requirements extra group env-file directory project index-url m module"}, true
-	case "poetry", "pipenv":
-		return runner{subs: "run", takes: "C P directory project"}, true
-	case "bundle":
-		return runner{subs: "exec e"}, true
-	case "sbx":
-		return runner{subs: "exec run", textSub: "run", takes: "workspace backend timeout result allow-write allow-read hide env accept-gap net network"}, true
-	case "npm", "pnpm", "yarn":
-		return runner{subs: "exec x", takes: "c call p package w workspace", text: "c call", dashOnly: true}, true
-	case "watchexec":
-		return runner{takes: "e w i f d s N exts watch ignore filter delay signal"}, true
-	}
-	return runner{}, false
 }

@@ -97,6 +97,9 @@ func (w *walker) emit(c Call) int {
 	c.Func = w.fn
 	c.Trap = w.trap
 	c.Dir = w.sc.dir
+	if len(c.Words) > 0 && c.Words[0].Glob {
+		c.Words = namedByPattern(c.Words)
+	}
 	if c.PipeFrom == nil {
 		c.PipeFrom = w.pipeFrom
 	}

@@ -407,7 +407,7 @@ func (b *builder) value(v value, q quoting, off int) {
 // splitValue appends an unquoted value, ending the field at blanks as the
 // default IFS does.
 func (b *builder) splitValue(text string, off int) {
-	for i, f := range splitKeep(text) {
+	for i, f := range splitAt(text, b.separators()) {
 		if i > 0 {
 			b.flush()
 		}
@@ -417,20 +417,30 @@ func (b *builder) splitValue(text string, off int) {
 	}
 }
 
-// splitKeep splits at runs of blanks and keeps empty ends, so that a leading
-// or trailing blank ends the field it touches.
-func splitKeep(s string) []string {
+// separators is the IFS that the text sets, else the default.
+func (b *builder) separators() string {
+	if v, ok := b.w.sc.lookup("IFS"); ok && v.known {
+		return v.text
+	}
+	return " \t\n"
+}
+
+// splitAt splits at separators, at a run of blanks once. Empty ends are kept,
+// so that a leading or trailing blank ends the field it touches.
+func splitAt(s, separators string) []string {
 	var out []string
 	start := 0
 	for i := 0; i < len(s); i++ {
-		if s[i] != ' ' && s[i] != '\t' && s[i] != '\n' {
+		if strings.IndexByte(separators, s[i]) < 0 {
 			continue
 		}
 		out = append(out, s[start:i])
-		for i+1 < len(s) && (s[i+1] == ' ' || s[i+1] == '\t' || s[i+1] == '\n') {
+		for isBlank(s[i]) && i+1 < len(s) && isBlank(s[i+1]) && strings.IndexByte(separators, s[i+1]) >= 0 {
 			i++
 		}
 		start = i + 1
 	}
 	return append(out, s[start:])
 }
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
