@@ -20,6 +20,17 @@ remove() {
 	rmdir "$prefix/libexec" 2>/dev/null || true
 }
 
+# A name that ends in -exec would make the program a wrapper (cmd/sbx/wrapper.go).
+check() {
+	case $1 in
+	'' | -* | .* | *-exec | *[!A-Za-z0-9._-]*)
+		echo "NAME=$1: a name is made of letters, digits, dots, dashes and underscores, and does not end in -exec; nothing was done" >&2
+		exit 2
+		;;
+	esac
+}
+check "${3-}"
+
 if [ "${1-}" = --remove ]; then
 	remove "$2" "$3"
 	exit

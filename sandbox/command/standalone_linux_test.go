@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -233,6 +234,35 @@ func (s *script) output(c *exec.Cmd) (string, int) {
 
 // What the old scripts got wrong: input, arguments, status, the user, /tmp of the
 // host, files dropped into the workspace.
+// keepsHome tries to write in the home of the user, also where HOME names another one,
+// and where the workspace lies in it.
+func (s *script) keepsHome() {
+	me, err := user.Current()
+	check(s.T, err)
+	if info, err := os.Stat(me.HomeDir); err != nil || !info.IsDir() {
+		return
+	}
+	canary := me.HomeDir + "/sbx-canary"
+	check(s.T, os.WriteFile(canary, nil, 0o644)) // the control
+	check(s.T, os.Remove(canary))
+	within, err := os.MkdirTemp(me.HomeDir, "w")
+	check(s.T, err)
+	defer os.RemoveAll(within)
+	for _, ws := range []string{s.workspace, within} {
+		for _, home := range []string{me.HomeDir, s.outside} {
+			c := s.command("sh", "-c", `echo x >"$1"; echo x >at-home && rm at-home`, "sh", canary)
+			c.Env = append(c.Env, "HOME="+home, "PEPE_SANDBOX_CWD="+ws)
+			out, code := s.output(c)
+			if code != 0 {
+				s.Errorf("HOME=%s, workspace %s: %d, %q", home, ws, code, out)
+			}
+			if os.Remove(canary) == nil {
+				s.Errorf("HOME=%s, workspace %s: the command wrote in the home directory", home, ws)
+			}
+		}
+	}
+}
+
 func TestStandaloneRuns(t *testing.T) {
 	eachStandalone(t, func(s *script) {
 		odd := []string{"", " ", "a b", "a\nb", "$HOME", "`id`", "'", `"`, `\`, "*", "-rf", "--"}
@@ -265,6 +295,7 @@ func TestStandaloneRuns(t *testing.T) {
 				s.Errorf("%s was made on the host", path)
 			}
 		}
+		s.keepsHome()
 		names, err := filepath.Glob(s.workspace + "/*")
 		check(s.T, err)
 		hidden, err := filepath.Glob(s.workspace + "/.*")

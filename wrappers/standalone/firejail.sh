@@ -13,8 +13,12 @@ set -u
 @HIDE@
 
 command -v firejail >/dev/null || refuse 'there is no program firejail; install it'
+# firejail shows the home of its user writable, whatever was said of /: the one of the
+# passwd file and $HOME.
+account=$(getent passwd "$(id -u)" 2>/dev/null || grep "^[^:]*:[^:]*:$(id -u):" /etc/passwd)
+account=$(cd -P -- "$(printf '%s\n' "$account" | cut -d: -f6)" 2>/dev/null && pwd -P) || account=
 # firejail takes no other names, and would read these as more than a name.
-for dir in "$ws" "$shared" "$script"; do
+for dir in "$ws" "$shared" "$script" "$home" "$account"; do
 	case $dir in
 	*[\\\&\!\?\"\'\<\>%^\{\}\;,\*\[\]\#~]* | *:*)
 		refuse "firejail cannot take the name $dir; rename it" ;;
@@ -55,6 +59,13 @@ esac
 [ -z "$script" ] || set -- --whitelist="$script" --read-only="$script" "$@"
 [ "$net" = bridge ] || set -- --net=none "$@"
 [ "$(id -u)" = 0 ] || set -- --noroot "$@"
+set -- --read-write=/dev/shm --read-write="$ws" --env=TMPDIR=/tmp "$@"
+for dir in "$home" "$account"; do
+	case $dir in
+	'' | / | /nonexistent) ;;
+	*) set -- --read-only="$dir" "$@" ;; # before what is writable in it
+	esac
+done
 run firejail --quiet --noprofile --caps.drop=all --nonewprivs --seccomp \
 	--private-dev --blacklist=/var/tmp --disable-mnt --ipc-namespace \
-	--allow-debuggers --read-only=/ --read-write=/dev/shm --read-write="$ws" --env=TMPDIR=/tmp "$@"
+	--allow-debuggers --read-only=/ "$@"
