@@ -9,7 +9,7 @@ import (
 // facts are what the decisions depend on beside the profile.
 type facts struct {
 	noProc bool // /proc cannot be mounted
-	scoped bool // the kernel can keep a process from abstract sockets outside
+	scoped bool // see under.Scopes
 	links  bool // among what is protected are symbolic links
 	nested bool // this bwrap or kernel does not know --disable-userns
 }
@@ -30,16 +30,12 @@ func decide(p sandbox.Profile, f facts) decision {
 
 // missing is what this backend cannot give, and when.
 func missing() []under.Missing[facts] {
-	return append(under.Always[facts](), []under.Missing[facts]{
+	list := append(under.Always[facts](), under.Unscoped(func(f facts) bool { return !f.scoped })...)
+	return append(list, []under.Missing[facts]{
 		{
 			Control: sandbox.HostNetwork, When: func(p sandbox.Profile, _ facts) bool { return p.Network == sandbox.NetworkHost },
 			Why: "the network is the host's: metadata addresses and services on its loopback are reachable",
 			Fix: "network off, or an allow list",
-		},
-		{
-			Control: sandbox.AbstractSockets, When: func(p sandbox.Profile, f facts) bool { return p.Network == sandbox.NetworkHost && !f.scoped },
-			Why: "the network is the host's, and this kernel's Landlock does not scope abstract sockets",
-			Fix: "network off, or Linux 6.12 or newer",
 		},
 		{
 			Control: sandbox.UnixSockets, When: func(p sandbox.Profile, _ facts) bool { return p.UnixAllow },

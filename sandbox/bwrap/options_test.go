@@ -86,6 +86,8 @@ func TestDecide(t *testing.T) {
 		{"usual", sandbox.Profile{Protect: kept}, facts{}, nil},
 		{"network on", sandbox.Profile{Protect: kept, Network: sandbox.NetworkHost}, facts{scoped: true}, []sandbox.Control{sandbox.HostNetwork}},
 		{"network on, an old kernel", sandbox.Profile{Protect: kept, Network: sandbox.NetworkHost}, facts{}, []sandbox.Control{sandbox.HostNetwork, sandbox.AbstractSockets}},
+		{"supervised", sandbox.Profile{Protect: kept, Supervisor: true}, facts{scoped: true}, nil},
+		{"supervised, an old kernel", sandbox.Profile{Protect: kept, Supervisor: true}, facts{}, []sandbox.Control{sandbox.Signals}},
 		{"rules", sandbox.Profile{Protect: kept, Network: sandbox.NetworkRules}, facts{}, []sandbox.Control{sandbox.AllCarried}},
 		{"no /proc", sandbox.Profile{Protect: kept}, facts{noProc: true}, []sandbox.Control{sandbox.ProcessesHidden}},
 		{"nobody looked", sandbox.Profile{}, facts{}, []sandbox.Control{sandbox.HooksProtected}},

@@ -18,6 +18,7 @@ import (
 	"github.com/sbx-run/sbx/sandbox/layout"
 	"github.com/sbx-run/sbx/sandbox/proc"
 	"github.com/sbx-run/sbx/sandbox/spawn"
+	"github.com/sbx-run/sbx/sandbox/under"
 )
 
 // session is one profile.
@@ -41,7 +42,7 @@ func (b *Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, e
 	if i := p.Identity; i != nil && os.Geteuid() != 0 && i.UID != uint32(os.Geteuid()) {
 		return nil, fmt.Errorf("run as user %d: only root can: %w", i.UID, sandbox.ErrUnavailable)
 	}
-	f := facts{noProc: b.only.noProc || p.Tier == tierNoProc, scoped: canScope(), links: slices.ContainsFunc(p.Protect, isLink)}
+	f := facts{noProc: b.only.noProc || p.Tier == tierNoProc, scoped: under.Scopes(), links: slices.ContainsFunc(p.Protect, isLink)}
 	if err := offers(p); err != nil {
 		return nil, err
 	}

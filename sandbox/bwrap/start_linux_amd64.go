@@ -180,9 +180,6 @@ func (r *run) sent() {
 
 func (r *run) steps(p *spawn.Plan) {
 	p.Call("set no_new_privs", unix.SYS_PRCTL, []uintptr{unix.PR_SET_NO_NEW_PRIVS, 1})
-	if r.facts.scoped && r.profile.Network == sandbox.NetworkHost {
-		planScope(p)
-	}
 }
 
 // ready does what can be done only from outside.

@@ -270,6 +270,10 @@ var fullGaps = []struct {
 		"the network is the host's: metadata addresses and services on its loopback are reachable", "network off, or an allow list",
 	},
 	{
+		sandbox.Signals, func(abi int, p sandbox.Profile, _ bool) bool { return p.Supervisor && abi < 6 },
+		"this kernel's Landlock does not scope signals: the command is in the process group of sbx and its caller, which signals to group 0 reach", "Linux 6.12 or newer",
+	},
+	{
 		sandbox.AbstractSockets, func(abi int, p sandbox.Profile, _ bool) bool { return p.Network == sandbox.NetworkHost && abi < 6 },
 		"the network is the host's, and this kernel's Landlock does not scope abstract sockets", "network off, or Linux 6.12 or newer",
 	},

@@ -99,6 +99,8 @@ func TestDecideFull(t *testing.T) {
 		{"nothing to protect", newestABI, sandbox.Profile{Protect: []string{}}, false, []sandbox.Control{sandbox.CredentialsLate, sandbox.UnixSockets}},
 		{"on", newestABI, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.CredentialsLate, sandbox.HostNetwork, sandbox.UnixSockets, sandbox.HooksProtected}},
 		{"on, old", 5, sandbox.Profile{Network: sandbox.NetworkHost}, false, []sandbox.Control{sandbox.CredentialsLate, sandbox.HostNetwork, sandbox.AbstractSockets, sandbox.UnixSockets, sandbox.HooksProtected}},
+		{"supervised, old", 5, sandbox.Profile{Supervisor: true}, false, []sandbox.Control{sandbox.CredentialsLate, sandbox.Signals, sandbox.UnixSockets, sandbox.HooksProtected}},
+		{"supervised", 6, sandbox.Profile{Supervisor: true}, false, []sandbox.Control{sandbox.CredentialsLate, sandbox.UnixSockets, sandbox.HooksProtected}},
 		{"rules", 5, sandbox.Profile{Network: sandbox.NetworkRules}, false, []sandbox.Control{sandbox.CredentialsLate, sandbox.UnixSockets, sandbox.HooksProtected}},
 		{"no proc", newestABI, sandbox.Profile{UnixAllow: true}, true, []sandbox.Control{sandbox.CredentialsLate, sandbox.UnixSockets, sandbox.ProcessesHidden, sandbox.HooksProtected}},
 	} {

@@ -16,6 +16,7 @@ type decision struct {
 // facts are what the decisions depend on beside the profile.
 type facts struct {
 	links   bool // among what is protected are symbolic links
+	scoped  bool // see under.Scopes
 	follows bool // what the host mounts appears inside, and only root could change that
 }
 
@@ -30,7 +31,8 @@ const other = "the backend direct or bwrap"
 
 // missing is what this backend cannot give, and when.
 func missing() []under.Missing[facts] {
-	return append(under.Always[facts](), []under.Missing[facts]{
+	list := append(under.Always[facts](), under.Unscoped(func(f facts) bool { return !f.scoped })...)
+	return append(list, []under.Missing[facts]{
 		{
 			Control: sandbox.MountsLate, When: func(_ sandbox.Profile, f facts) bool { return f.follows },
 			Why: "a file system that the host mounts while the command runs appears inside and can be written: firejail's mounts follow the host's, and are root's",
@@ -50,11 +52,6 @@ func missing() []under.Missing[facts] {
 			Control: sandbox.AllCarried, When: func(p sandbox.Profile, _ facts) bool { return p.Network == sandbox.NetworkRules },
 			Why: "no connection is led to a proxy",
 			Fix: other,
-		},
-		{
-			Control: sandbox.AbstractSockets, When: func(p sandbox.Profile, _ facts) bool { return p.Network != sandbox.NetworkNone },
-			Why: "the network is the host's, and with it the abstract sockets",
-			Fix: "network off",
 		},
 		{
 			Control: sandbox.UnixSockets, When: func(p sandbox.Profile, _ facts) bool { return p.UnixAllow },

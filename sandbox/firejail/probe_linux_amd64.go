@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/under"
 )
 
 // Probe runs a command: it starts only when what firejail made was looked at, and
@@ -42,6 +43,6 @@ while read -r name value _; do [ "$name" != Seccomp: ] || [ "$value" = 2 ] || ex
 		return unavailable(fmt.Errorf("ask %s for its version: %w", s.program, err))
 	}
 	version, _, _ := strings.Cut(string(out), "\n")
-	d := decide(sandbox.Profile{}, facts{follows: follows()})
+	d := decide(sandbox.Profile{}, facts{follows: follows(), scoped: under.Scopes()})
 	return sandbox.Capabilities{Backend: Name, Version: version, Enforced: d.enforced, Gaps: d.gaps}, nil
 }

@@ -83,7 +83,7 @@ func (b *Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, e
 }
 
 func (s *session) decide() error {
-	d := decide(s.profile, facts{links: slices.ContainsFunc(s.profile.Protect, isLink), follows: follows()})
+	d := decide(s.profile, facts{links: slices.ContainsFunc(s.profile.Protect, isLink), follows: follows(), scoped: under.Scopes()})
 	b, gaps := bound.Of(s.profile.Limits, bound.Terms{
 		Root: layout.SubjectOf(s.profile).UID == 0, TempFix: other, Able: func(w cgroup.Want) cgroup.Want { return cgroup.Host{}.Able(w) },
 	})

@@ -75,7 +75,27 @@ func openStreams(c sandbox.Command, l sandbox.Limits) (*streams, error) {
 		}
 	}
 	s.child = []*os.File{in, out, diag}
+	for i, f := range s.child {
+		if err := fitStream(f, [...]string{"standard input", "standard output", "standard error"}[i]); err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+	}
 	return s, nil
+}
+
+// fitStream refuses what is a way to files outside: a directory leads to all that
+// is below and above it, by mounts that no sandbox has covered.
+func fitStream(f *os.File, name string) error {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil // it is closed, or of a kind that has no state
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory, by which the command could leave its sandbox: give it a file, a pipe or %s", name, os.DevNull)
+	case isPath(f):
+		return fmt.Errorf("%s was opened as a path only (O_PATH), by which the command could leave its sandbox: give it a file, a pipe or %s", name, os.DevNull)
+	}
+	return nil
 }
 
 // SameWriter compares two writers that may be of a type without ==.

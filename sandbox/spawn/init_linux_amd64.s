@@ -109,6 +109,17 @@ released:
 	JNE	noorder
 filter:
 	MOVL	$0x20000000, AX
+	MOVQ	40(AX), DI
+	TESTQ	DI, DI
+	JEQ	unscoped
+	DECQ	DI
+	MOVL	$446, AX		// landlock_restrict_self
+	XORL	SI, SI
+	SYSCALL
+	TESTQ	AX, AX
+	JNE	noorder
+unscoped:
+	MOVL	$0x20000000, AX
 	MOVQ	24(AX), DX
 	TESTQ	DX, DX
 	JEQ	ordered

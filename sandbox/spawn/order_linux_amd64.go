@@ -17,24 +17,27 @@ const maxOrder = 16 << 20
 
 // NewOrder makes an anonymous file that says what pid 1 executes, with which
 // arguments and environment, in which directory (empty: where it is), and under
-// which filter of system calls (nil: none).
+// which filter of system calls (nil: none). domain is a Landlock ruleset that it
+// enters before (-1: none), by the number that the descriptor has there.
 // It goes past programs in between, which have limits of their own on arguments
 // and take some bytes for others. In the file lie struct pointers of a process
 // that has it at orderBase:
 //
-//	0 path · 8 argv · 16 envp · 24 struct sock_fprog · 32 directory
-func NewOrder(path, dir string, argv, env []string, filter []byte) (int, error) {
-	const head = 40 + 16
+//	0 path · 8 argv · 16 envp · 24 struct sock_fprog · 32 directory · 40 domain + 1
+func NewOrder(path, dir string, argv, env []string, filter []byte, domain int) (int, error) {
+	const program = 48
+	const head = program + 16
 	vectors := 8 * (len(argv) + 1 + len(env) + 1)
 	b := make([]byte, head+vectors, head+vectors+len(filter)+4096)
 	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(b[at:], v) }
 	here := func() uint64 { return orderBase + uint64(len(b)) }
 	if len(filter) > 0 {
-		put(24, orderBase+40)
-		binary.LittleEndian.PutUint16(b[40:], uint16(len(filter)/8))
-		put(48, here())
+		put(24, orderBase+program)
+		binary.LittleEndian.PutUint16(b[program:], uint16(len(filter)/8))
+		put(program+8, here())
 		b = append(b, filter...)
 	}
+	put(40, uint64(domain+1))
 	at := head
 	put(8, orderBase+uint64(at))
 	for _, list := range [][]string{argv, env} {

@@ -37,6 +37,21 @@ func Decide[F any](list []Missing[F], p sandbox.Profile, f F) (enforced []sandbo
 	return enforced, gaps
 }
 
+// Unscoped lists what is missing where Landlock scopes neither signals nor
+// abstract sockets.
+func Unscoped[F any](unscoped func(F) bool) []Missing[F] {
+	return []Missing[F]{
+		{
+			sandbox.Signals, func(p sandbox.Profile, f F) bool { return p.Supervisor && unscoped(f) },
+			"this kernel's Landlock does not scope signals: the command is in the process group of sbx and its caller, which signals to group 0 reach", "Linux 6.12 or newer",
+		},
+		{
+			sandbox.AbstractSockets, func(p sandbox.Profile, f F) bool { return p.Network == sandbox.NetworkHost && unscoped(f) },
+			"the network is the host's, and this kernel's Landlock does not scope abstract sockets", "network off, or Linux 6.12 or newer",
+		},
+	}
+}
+
 // Always lists what is missing below every program that lays out mounts once and
 // then only waits.
 func Always[F any]() []Missing[F] {

@@ -49,6 +49,7 @@ type Run struct {
 	Sent  func()
 
 	stderr, order, words int
+	domain               int // the Landlock ruleset that our process enters; -1: this kernel has none
 	said                 *os.File
 	pipes                *spawn.Pipes
 	pid                  int // of our process
@@ -71,7 +72,7 @@ func (r *Run) Start(release func()) (proc.Spawned, error) {
 	if r.pipes, err = spawn.NewPipes(spawn.WithInit | spawn.WithRelease); err != nil {
 		return proc.Spawned{}, err
 	}
-	r.stderr, r.order, r.words = -1, -1, -1
+	r.stderr, r.order, r.words, r.domain = -1, -1, -1, -1
 	pid, err := r.start()
 	r.close()
 	if err != nil {
@@ -120,13 +121,18 @@ func (r *Run) open() error {
 		return err
 	}
 	r.said, r.words = os.NewFile(uintptr(fds[0]), r.Program), fds[1]
-	r.order, err = spawn.NewOrder(r.Path, r.Dir, r.Command.Argv, r.Command.Env, r.Filter)
+	if Scopes() {
+		if r.domain, err = scope(); err != nil {
+			return fmt.Errorf("make landlock ruleset: %w", err)
+		}
+	}
+	r.order, err = spawn.NewOrder(r.Path, r.Dir, r.Command.Argv, r.Command.Env, r.Filter, r.domain)
 	return err
 }
 
 // sent closes what the program has now.
 func (r *Run) sent() {
-	for _, fd := range []*int{&r.stderr, &r.order, &r.words} {
+	for _, fd := range []*int{&r.stderr, &r.order, &r.words, &r.domain} {
 		if *fd >= 0 {
 			_ = unix.Close(*fd)
 			*fd = -1
@@ -146,7 +152,11 @@ func (r *Run) close() {
 
 // Descriptors lists what our process needs and the program must leave open.
 func (r *Run) Descriptors() []int {
-	return []int{r.pipes.Errors, r.pipes.Lifeline, r.pipes.Status, r.pipes.Go, r.Init.FD, r.order, r.stderr}
+	list := []int{r.pipes.Errors, r.pipes.Lifeline, r.pipes.Status, r.pipes.Go, r.Init.FD, r.order, r.stderr}
+	if r.domain >= 0 {
+		list = append(list, r.domain)
+	}
+	return list
 }
 
 // plan is the table up to what executes the program. It gets all signals

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package proc
+
+import "os"
+
+// isPath: such descriptors are Linux's.
+func isPath(*os.File) bool { return false }
