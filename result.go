@@ -114,6 +114,11 @@ func (r *Record) read(report Report, workspace string) {
 // job is one request on its way.
 type job struct {
 	engine    *Engine
+	workspace string // resolved
+	home      string // of who
+	who       *sandbox.Identity
+	handed    string // see runtimeScript
+	net       network
 	private   *private
 	session   *sharedSession
 	audit     *auditFile
@@ -124,6 +129,7 @@ type job struct {
 	profile   sandbox.Profile
 	preview   previewing
 	scrubbers *scrubbers
+	begun     bool // the backend had the command
 	result    Result
 }
 

@@ -229,16 +229,12 @@ func CheckAllowing(req Request, w shell.Where, allow []guard.Allow) Report {
 // refuses it. A command that fails is a Result, not an error. With an error the
 // Result says how far it came: after all but sandbox.ErrLost nothing ran.
 func (e *Engine) Run(ctx context.Context, req Request) (Result, error) {
-	job, err := e.prepareAudited(ctx, req)
+	job, err := e.admitAudited(ctx, req)
 	defer job.close()
 	if err == nil {
-		if req.Ready != nil {
-			select {
-			case <-req.Ready:
-			case <-ctx.Done(): // which the backend says in its own words
-			}
-		}
-		job.result.Result, err = job.run(ctx)
+		err = job.start(ctx, req)
+	}
+	if job.begun {
 		job.result.Redacted = job.scrubbers.close()
 		job.lookAfter(err)
 		job.apartHint()
@@ -254,8 +250,11 @@ func (e *Engine) Run(ctx context.Context, req Request) (Result, error) {
 // Plan says what Run would do, and runs nothing. It refuses what Run refuses, and
 // asks nobody.
 func (e *Engine) Plan(ctx context.Context, req Request) (Plan, error) {
-	job, err := e.prepare(ctx, req, e.foresee)
+	job, err := e.admit(ctx, req, e.foresee)
 	defer job.close()
+	if err == nil {
+		err = job.equip(ctx, req)
+	}
 	plan := Plan{Record: job.result.Record}
 	if err == nil {
 		plan.Plan, err = job.session.Plan(job.command)
@@ -263,50 +262,49 @@ func (e *Engine) Plan(ctx context.Context, req Request) (Plan, error) {
 	return plan, err
 }
 
-// prepareAudited is prepare, after the audit file was opened: also what is
-// refused stands in there.
-func (e *Engine) prepareAudited(ctx context.Context, req Request) (*job, error) {
+// admitAudited is admit, after the audit file was opened: also what is refused
+// stands in there.
+func (e *Engine) admitAudited(ctx context.Context, req Request) (*job, error) {
 	audit, err := openAudit(e.options.Audit)
 	if err != nil {
 		return &job{engine: e, result: newResult(e.options)}, err
 	}
-	j, err := e.prepare(ctx, req, e.pass)
+	j, err := e.admit(ctx, req, e.pass)
 	j.audit = audit
 	return j, err
 }
 
-// prepare is the way from a request to a command that is ready to start. The
-// workspace comes first: what a relative path means depends on it. Whether the
-// command may run is decided before anything is made for it.
-func (e *Engine) prepare(ctx context.Context, req Request, may mayRun) (*job, error) {
+// admit reads the command and decides whether it may run, before anything is made
+// for it. The workspace comes first: what a relative path means depends on it.
+func (e *Engine) admit(ctx context.Context, req Request, may mayRun) (*job, error) {
 	j := &job{engine: e, result: newResult(e.options)}
 	if req.Argv == nil && req.Text == "" || len(req.Argv) > 0 && req.Text != "" || req.Argv != nil && len(req.Argv) == 0 {
 		return j, &RequestError{Why: "no command: give either a text or a program"}
 	}
-	workspace, who, err := e.workspace(cmp.Or(req.Workspace, e.options.Workspace))
+	var err error
+	if j.workspace, j.who, err = e.workspace(cmp.Or(req.Workspace, e.options.Workspace)); err != nil {
+		return j, err
+	}
+	dir, err := dirIn(j.workspace, req.Dir)
 	if err != nil {
 		return j, err
 	}
-	dir, err := dirIn(workspace, req.Dir)
-	if err != nil {
-		return j, err
-	}
-	home, user := e.home, e.user
-	if who != nil {
-		home, user = who.Home, who.Name
+	user := e.user
+	j.home = e.home
+	if j.who != nil {
+		j.home, user = j.who.Home, j.who.Name
 	}
 
-	where := shell.Where{Cwd: dir, Workspace: workspace, Home: home, User: user}
-	report := CheckAllowing(req, where, e.options.GuardAllow)
+	report := CheckAllowing(req, shell.Where{Cwd: dir, Workspace: j.workspace, Home: j.home, User: user}, e.options.GuardAllow)
 	argv := req.Argv
 	if argv == nil {
 		argv = interpreter(req.Dialect, req.Text)
 	}
-	handed := runtimeScript(argv, callerUID(), e.surroundingsOf(who).temps)
+	j.handed = runtimeScript(argv, callerUID(), e.surroundingsOf(j.who).temps)
 	if e.options.Errand == nil {
-		report = report.follow(workspace, handed)
+		report = report.follow(j.workspace, j.handed)
 	}
-	j.result.read(report, workspace)
+	j.result.read(report, j.workspace)
 	if err := e.refused(report); err != nil {
 		return j, err
 	}
@@ -314,36 +312,49 @@ func (e *Engine) prepare(ctx context.Context, req Request, may mayRun) (*job, er
 		if j.result.Permission, err = may(ctx, req, report); err != nil {
 			return j, err
 		}
-		if !report.standsStill(workspace, handed) {
+		if !report.standsStill(j.workspace, j.handed) {
 			return j, &ChangedError{}
 		}
 	}
-
-	net := e.networkFor(j.result.Tags)
-	j.result.Network, j.result.NetworkWhy = net.setting(), net.why
-	profile, err := e.profile(workspace, home, who, net)
-	if err != nil {
-		return j, err
-	}
-	if err := j.previewed(&profile, req.Preview, home); err != nil {
-		return j, err
-	}
-	if handed != "" {
-		profile.Read = append(profile.Read, handed)
-	}
 	j.script = report.Script
+	j.net = e.networkFor(j.result.Tags)
+	j.result.Network, j.result.NetworkWhy = j.net.setting(), j.net.why
+
+	stdout, stderr, scrubbers, err := e.scrub(req)
+	j.scrubbers = scrubbers
+	j.command = sandbox.Command{
+		Argv: argv, Dir: dir, Stdin: req.Stdin, Stdout: stdout, Stderr: stderr,
+		Timeout: req.Timeout, Grace: req.Grace, Orphaned: req.Orphaned, Signals: req.Signals,
+	}
+	return j, err
+}
+
+// equip makes what a command that may run needs: private directories, an
+// environment, a session of the backend.
+func (j *job) equip(ctx context.Context, req Request) error {
+	e, who := j.engine, j.who
+	profile, err := e.profile(j.workspace, j.home, who, j.net)
+	if err != nil {
+		return err
+	}
+	if err := j.previewed(&profile, req.Preview, j.home); err != nil {
+		return err
+	}
+	if j.handed != "" {
+		profile.Read = append(profile.Read, j.handed)
+	}
 	if e.options.Errand == nil {
 		err = j.protect(&profile)
 	}
 	if err != nil {
-		return j, err
+		return err
 	}
-	if j.private, err = e.openPrivate(workspace, who, append([]string{workspace}, profile.Write...)); err != nil {
-		return j, err
+	if j.private, err = e.openPrivate(j.workspace, who, append([]string{j.workspace}, profile.Write...)); err != nil {
+		return err
 	}
 	if e.options.FreshTemp {
 		if err := j.private.renew(who); err != nil {
-			return j, fmt.Errorf("make a temp directory for the run: %w", err)
+			return fmt.Errorf("make a temp directory for the run: %w", err)
 		}
 	}
 	profile.Private = sandbox.Private{Temp: j.private.temp(), Cache: j.private.cache()}
@@ -352,33 +363,28 @@ func (e *Engine) prepare(ctx context.Context, req Request, may mayRun) (*job, er
 	}
 	if way := profile.Egress; way != nil && e.backend.Name() != "none" {
 		if way.Proxy, err = findProxy(e.options.Proxy, profile); err != nil {
-			return j, err
+			return err
 		}
 	}
 
 	j.own = e.surroundingsOf(who).protected
-	clean := e.cleaned(req.Keep, home, who)
+	clean := e.cleaned(req.Keep, j.home, who)
 	j.result.Removed = append([]string{}, clean.removed...)
 	env := environment(clean.kept, surroundings{
-		dir: dir, workspace: workspace, home: home, callerHome: e.home, private: profile.Private, identity: who,
+		dir: j.command.Dir, workspace: j.workspace, home: j.home, callerHome: e.home, private: profile.Private, identity: who,
 		goProxy: clean.goProxy, online: profile.Network != sandbox.NetworkNone, keep: clean.asked,
 		hidden: func(file string) bool { return e.hides(file, profile.Read) },
 	})
+	given := req.Env
 	if e.options.Errand != nil {
-		req.Env = override(&env, req.Env)
+		given = override(&env, given)
 	}
-	stdout, stderr, scrubbers, err := e.scrub(req)
-	if j.scrubbers = scrubbers; err != nil {
-		return j, err
-	}
-	j.command = sandbox.Command{
-		Argv: argv, Env: append(env, req.Env...), Dir: dir,
-		Stdin: req.Stdin, Stdout: stdout, Stderr: stderr,
-		Timeout: req.Timeout, Grace: req.Grace, Orphaned: req.Orphaned, Signals: req.Signals,
-	}
+	j.command.Env = append(env, given...)
 	j.profile = profile
-	j.session, err = e.sessions.get(ctx, e.backend, profile)
-	return j, err
+	if j.session, err = e.sessions.get(ctx, e.backend, profile); err == nil {
+		e.sessions.remember(j.hint(), j.session)
+	}
+	return err
 }
 
 // refused says why a command may not run; nil when it may.

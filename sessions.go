@@ -21,8 +21,16 @@ const maxSessions = 64
 type sessions struct {
 	mu     sync.Mutex
 	open   map[string]*sharedSession
+	last   map[hint]*sharedSession
 	clock  uint64
 	closed bool
+}
+
+// hint is what is known of a run before its profile is made. Two runs with the same
+// have the same session most of the time.
+type hint struct {
+	workspace string
+	network   string
 }
 
 // sharedSession is one open session and those who use it now.
@@ -71,6 +79,32 @@ func (s *sessions) get(ctx context.Context, b sandbox.Backend, p sandbox.Profile
 		return nil, have.err
 	}
 	return have, nil
+}
+
+// remember notes which session a run with this hint had.
+func (s *sessions) remember(h hint, have *sharedSession) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last[h] == have {
+		return
+	}
+	if s.last == nil || len(s.last) >= maxSessions {
+		s.last = make(map[hint]*sharedSession)
+	}
+	s.last[h] = have
+}
+
+// likely gets the session that the last run with this hint had, if it is still open;
+// nil: there is none.
+func (s *sessions) likely(h hint) *sharedSession {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	have := s.last[h]
+	if have == nil || s.open[have.key] != have {
+		return nil
+	}
+	have.users++
+	return have
 }
 
 // put gives a session back. One that failed to open, or that was dropped

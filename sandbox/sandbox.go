@@ -51,6 +51,16 @@ type Session interface {
 	Close() error
 }
 
+// Eager is a Session that gets the process of a command ready, confined, while its
+// caller still works out the environment: most of what a start takes is spent in the
+// kernel, for the child.
+type Eager interface {
+	Session
+	// RunEager is Run of a command whose Env is what environ gives. When that fails
+	// nothing runs, and its error is in the one that is returned.
+	RunEager(ctx context.Context, c Command, environ func() ([]string, error)) (Result, error)
+}
+
 // Control names one promise of confinement.
 type Control string
 

@@ -229,6 +229,23 @@ func (s *session) Plan(c sandbox.Command) (sandbox.Plan, error) {
 	return plan, err
 }
 
+// RunEager is Run where the choice is made and can be eager; else the environment
+// comes first.
+func (s *session) RunEager(ctx context.Context, c sandbox.Command, environ func() ([]string, error)) (sandbox.Result, error) {
+	have, why, settled := s.current()
+	eager, can := have.(sandbox.Eager)
+	if settled && can {
+		result, err := eager.RunEager(ctx, c, environ)
+		result.Choice = why
+		return result, err
+	}
+	var err error
+	if c.Env, err = environ(); err != nil {
+		return sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125}, err
+	}
+	return s.Run(ctx, c)
+}
+
 // Run starts the command and waits.
 func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
 	have, why, settled := s.current()

@@ -18,13 +18,14 @@ import (
 )
 
 // job starts the command from a child that confines itself.
-func (s *session) job(rules *held, c sandbox.Command, h *bound.Hold, x *explainer) proc.Job {
+func (s *session) job(rules *held, c sandbox.Command, env environ, h *bound.Hold, x *explainer) proc.Job {
 	if s.only.thread {
 		return s.threadJob(rules.fd, c)
 	}
 	return proc.Job{
-		Command: c, Dir: c.DirIn(s.profile), Supervisor: s.profile.Supervisor,
+		Command: c, Dir: c.DirIn(s.profile), Supervisor: s.profile.Supervisor, Late: env != nil,
 		Spawn: func(path string, files [3]uintptr) (proc.Spawned, error) {
+			find := s.program(path, c, env)
 			if err := x.open(); err != nil {
 				return proc.Spawned{}, err
 			}
@@ -32,12 +33,12 @@ func (s *session) job(rules *held, c sandbox.Command, h *bound.Hold, x *explaine
 			if s.profile.Identity != nil {
 				defer spawn.KeepDumpable()()
 			}
-			pid, err := s.child(rules, path, files, c, h, x)
+			pid, err := s.child(rules, find, files, c, h, x)
 			if errors.Is(err, errStale) { // nothing of the command ran
 				if err = rules.renew(); err != nil {
 					return proc.Spawned{}, fmt.Errorf("prepare run: %w", err)
 				}
-				pid, err = s.child(rules, path, files, c, h, x)
+				pid, err = s.child(rules, find, files, c, h, x)
 			}
 			if err != nil {
 				return proc.Spawned{}, stepError(err)
@@ -47,20 +48,41 @@ func (s *session) job(rules *held, c sandbox.Command, h *bound.Hold, x *explaine
 	}
 }
 
+// program gives what the child executes, and its environment.
+func (s *session) program(path string, c sandbox.Command, late environ) func() (string, []string, error) {
+	if late == nil {
+		return func() (string, []string, error) { return path, c.Env, nil }
+	}
+	late = sync.OnceValues(late)
+	return func() (string, []string, error) {
+		env, err := late()
+		if err != nil {
+			return "", nil, err
+		}
+		path, err := proc.Find(c.Argv[0], env, c.DirIn(s.profile))
+		return path, env, err
+	}
+}
+
 // child starts the command once. Whether the rules are still those of the host's
-// files is looked up while the child gets ready, and before it enters them.
-func (s *session) child(rules *held, path string, files [3]uintptr, c sandbox.Command, h *bound.Hold, x *explainer) (pid int, err error) {
+// files is looked up while the child gets ready, and so is what it executes.
+func (s *session) child(rules *held, find func() (string, []string, error), files [3]uintptr, c sandbox.Command, h *bound.Hold, x *explainer) (pid int, err error) {
 	pipes, err := spawn.NewPipes(0)
 	if err != nil {
 		return 0, err
 	}
 	defer pipes.Close()
 	plan, latch := s.childPlan(rules.fd, files, c, h, x)
-	plan.Exec(path, c.Argv, c.Env)
+	exec := plan.ExecLater()
 	plan.AfterClone = func(int) error {
 		if !rules.fresh() {
 			return errStale
 		}
+		path, env, err := find()
+		if err != nil {
+			return err
+		}
+		exec(path, c.Argv, env)
 		latch.Open()
 		return nil
 	}
@@ -88,8 +110,8 @@ func (s *session) describe(c sandbox.Command) []string {
 	return outline(p)
 }
 
-// childPlan is the table up to what executes the command, and what lets it enter
-// its rules.
+// childPlan is the table up to what executes the command, and what lets it go on to
+// that.
 func (s *session) childPlan(ruleset int, files [3]uintptr, c sandbox.Command, h *bound.Hold, x *explainer) (*spawn.Plan, spawn.Latch) {
 	p := spawn.NewPlanFor(80)
 	s.bounds.Enter(p, h)
@@ -110,10 +132,10 @@ func (s *session) childPlan(ruleset int, files [3]uintptr, c sandbox.Command, h 
 	s.bounds.Set(p, h)
 	p.CloseOnExec()
 	planNoPrivileges(p)
-	latch := p.Wait("wait until the rules are known to hold")
 	p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})
 	x.plan(p)
 	planFilter(p, s.decision.filters, s.code)
+	latch := p.Wait("wait until the rules are known to hold")
 	p.LeaveOut(s.only.omit)
 	return p, latch
 }

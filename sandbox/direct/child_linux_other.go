@@ -10,7 +10,7 @@ import (
 
 // Package spawn has no assembly for this architecture yet: the landlock tier
 // goes by way of a restricted thread.
-func (s *session) job(r *held, c sandbox.Command, _ *bound.Hold, _ *explainer) proc.Job {
+func (s *session) job(r *held, c sandbox.Command, _ environ, _ *bound.Hold, _ *explainer) proc.Job {
 	return s.threadJob(r.fd, c)
 }
 func (s *session) spawns() bool                      { return false }

@@ -362,8 +362,28 @@ func planOf(p sandbox.Profile, c sandbox.Command) sandbox.Plan {
 
 // Run starts the command and waits.
 func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
+	return s.answer(ctx, c, nil)
+}
+
+// RunEager asks for the environment while the child confines itself.
+func (s *session) RunEager(ctx context.Context, c sandbox.Command, late func() ([]string, error)) (sandbox.Result, error) {
+	if s.spawns() {
+		return s.answer(ctx, c, late)
+	}
+	var err error
+	if c.Env, err = late(); err != nil {
+		return sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125}, err
+	}
+	return s.answer(ctx, c, nil)
+}
+
+// environ gives an environment that is asked for late; nil: it stands in the command.
+type environ func() ([]string, error)
+
+// answer runs the command and completes the result.
+func (s *session) answer(ctx context.Context, c sandbox.Command, env environ) (sandbox.Result, error) {
 	x := newExplainer(s.profile, s.decision, false)
-	result, err := s.run(ctx, c, x)
+	result, err := s.run(ctx, c, env, x)
 	result.Backend, result.Tier, result.BackendVersion = Name, tierLandlock, versionOf(s.abi)
 	result.Enforced, result.Gaps = slices.Clone(s.decision.enforced), slices.Clone(s.decision.gaps)
 	result.Identity = s.profile.Identity
@@ -371,7 +391,7 @@ func (s *session) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 	return result, err
 }
 
-func (s *session) run(ctx context.Context, c sandbox.Command, x *explainer) (sandbox.Result, error) {
+func (s *session) run(ctx context.Context, c sandbox.Command, env environ, x *explainer) (sandbox.Result, error) {
 	refused := sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125}
 	r, err := s.hold(!s.spawns()) // a child that is spawned waits until that is known
 	if err != nil {
@@ -388,7 +408,7 @@ func (s *session) run(ctx context.Context, c sandbox.Command, x *explainer) (san
 		return refused, err
 	}
 	defer h.Close()
-	j := s.job(r, c, h, x)
+	j := s.job(r, c, env, h, x)
 	s.bounds.Apply(&j, h)
 	return proc.Run(ctx, j)
 }

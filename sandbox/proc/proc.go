@@ -37,6 +37,9 @@ type Job struct {
 	// its business then. It runs on a thread that is kept until the command was
 	// waited for. files are the command's descriptors 0, 1 and 2.
 	Spawn func(path string, files [3]uintptr) (Spawned, error)
+	// Late says that the environment of the command is not known before Spawn asks for
+	// it: Spawn gets no path, and looks for the program with Find.
+	Late bool
 	// Init says that Spawn starts process 1 of a pid namespace.
 	Init   bool
 	NoCore bool // no core dumps: on many hosts they are piped to a program of root
@@ -90,12 +93,29 @@ func Run(ctx context.Context, j Job) (sandbox.Result, error) {
 	if err := checkDir(j.Dir); err != nil {
 		return notStarted(), startError(j, err)
 	}
-	path, err := Lookup(j.Command.Argv[0], j.Command.Env, j.Dir)
-	if err != nil {
-		return Missing(err), nil
+	path := ""
+	if !j.Late {
+		var err error
+		if path, err = Lookup(j.Command.Argv[0], j.Command.Env, j.Dir); err != nil {
+			return Missing(err), nil
+		}
 	}
 	return run(ctx, j, path)
 }
+
+// Find is Lookup for the Spawn of a Job that is Late.
+func Find(name string, env []string, dir string) (string, error) {
+	path, err := Lookup(name, env, dir)
+	if err != nil {
+		return "", &missingError{err}
+	}
+	return path, nil
+}
+
+// missingError is what Run makes the result Missing of.
+type missingError struct{ error }
+
+func (e *missingError) Unwrap() error { return e.error }
 
 func notStarted() sandbox.Result { return sandbox.Result{Ending: sandbox.NotStarted, ExitCode: 125} }
 

@@ -63,6 +63,10 @@ func run(ctx context.Context, j Job, path string) (sandbox.Result, error) {
 }
 
 func startFailed(j Job, err error) (sandbox.Result, error) {
+	var missing *missingError
+	if errors.As(err, &missing) {
+		return Missing(missing.error), nil
+	}
 	var step *StepError
 	if errors.As(err, &step) && step.Step == "execute" && !executable(step.Err) {
 		return sandbox.Result{Ending: sandbox.NotExec, ExitCode: 126}, nil

@@ -124,12 +124,21 @@ const (
 
 // Exec appends the last steps of a plan without pid 1: signals are let through,
 // and the command is executed. What the caller ignores stays ignored.
-func (p *Plan) Exec(path string, argv, env []string) {
+func (p *Plan) Exec(path string, argv, env []string) { p.ExecLater()(path, argv, env) }
+
+// ExecLater is Exec of what fill is called with, in AfterClone at the latest: a Latch
+// has to hold the child back until then.
+func (p *Plan) ExecLater() (fill func(path string, argv, env []string)) {
 	if !clearsHandlers() {
 		p.clearHandlers()
 	}
 	p.Call("let signals through", unix.SYS_RT_SIGPROCMASK, []uintptr{unix.SIG_SETMASK, Ptr(p, new(uint64)), 0, 8})
-	p.Call(StepExec, unix.SYS_EXECVE, []uintptr{p.Str(path), p.vector(argv), p.vector(env)})
+	p.Call(StepExec, unix.SYS_EXECVE, nil)
+	last := len(p.steps) - 1
+	return func(path string, argv, env []string) {
+		a := &p.steps[last].a
+		a[0], a[1], a[2] = p.Str(path), p.vector(argv), p.vector(env)
+	}
 }
 
 // ExecBlocked appends the last step of a plan whose program gets all signals
