@@ -2,8 +2,10 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 )
@@ -23,6 +25,27 @@ func (c Change) Name() string { return strings.Join(c.Key, ".") }
 // file that is not there is made, unless there is nothing to set.
 func Apply(path string, changes []Change) error {
 	return editFile(path, func(path string, before []byte) ([]byte, error) { return Changed(path, before, changes) })
+}
+
+// RemoveEmpty removes a file in which nothing is said.
+func RemoveEmpty(path string) error {
+	lock, err := lockFile(context.Background(), path+".lock", lockWait)
+	if err != nil {
+		return &Error{Path: path, Err: err}
+	}
+	defer lock.Close()
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil // none, or a link to somebody's
+	}
+	text, err := readRegular(path)
+	if err != nil || string(bytes.Join(bytes.Fields(text), nil)) != "{}" {
+		return nil // it is somebody's
+	}
+	if err := os.Remove(path); err != nil {
+		return &Error{Path: path, Err: cause(err)}
+	}
+	return nil
 }
 
 // Changed is the text of a file after some changes; path is for messages only. It

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,5 +81,27 @@ func TestApply(t *testing.T) {
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != "{}\n" {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+func TestRemoveEmpty(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "config.json"), filepath.Join(dir, "link.json")
+	if err := RemoveEmpty(path); err != nil {
+		t.Errorf("no file: %v", err)
+	}
+	for text, want := range map[string]bool{"{}": false, " {\n}\n": false, "": true, "{\"a\": 1}": true, "{}{}": true} {
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), RemoveEmpty(path)); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if _, err := os.Lstat(path); (err == nil) != want {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if err := errors.Join(os.WriteFile(path, []byte("{}"), 0o600), os.Symlink(path, link), RemoveEmpty(link)); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(link); err != nil {
+		t.Errorf("a link or what it leads to went: %v", err)
 	}
 }

@@ -38,10 +38,10 @@ func (d *decoder) config(root object) Config {
 		case "slots":
 			c.Slots.All = d.slot("slots", value)
 		case "agents":
-			c.Slots.Agents = d.owners("agents", "slots", value)
+			c.Slots.Agents = d.owners(&c.Slots, "agents", agentSlots, value)
 			c.Agents = d.agents(value)
 		case "projects":
-			c.Slots.Projects = d.owners("projects", "default_slots", value)
+			c.Slots.Projects = d.owners(&c.Slots, "projects", projectSlots, value)
 		}
 		return true // every other key is Pepe's
 	})

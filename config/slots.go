@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Slots says who gets which backends: slots.sandbox of an agent, default_slots
 // .sandbox of a project, slots.sandbox for all, as Pepe's slots are looked up. A
@@ -9,6 +12,8 @@ type Slots struct {
 	Agents   map[string][]string `json:"agents,omitempty"`
 	Projects map[string][]string `json:"projects,omitempty"`
 	All      []string            `json:"all,omitempty"`
+	// Misplaced are keys that are read under another name: as they stand, and that name.
+	Misplaced [][2]string `json:"misplaced,omitempty"`
 }
 
 // For gives the backends of a caller and the key that names them. An agent's own
@@ -31,9 +36,12 @@ func (c *Config) For(agent, project string) (backends []string, key string) {
 	return nil, ""
 }
 
+// Names of the section with the slots: of an agent, and of a project.
+const agentSlots, projectSlots = "slots", "default_slots"
+
 // owners reads agents or projects: of each the slot in the section of that name.
 // All else in there is Pepe's, and so is its form: what is no object says nothing.
-func (d *decoder) owners(key, section string, value any) map[string][]string {
+func (d *decoder) owners(s *Slots, key, section string, value any) map[string][]string {
 	owners, _ := value.(object)
 	var out map[string][]string
 	d.each(key+".", owners, keysOf(owners), func(name string, value any) bool {
@@ -41,6 +49,9 @@ func (d *decoder) owners(key, section string, value any) map[string][]string {
 		owner, _ := value.(object)
 		d.each(full+".", owner, []string{section}, func(inner string, value any) bool {
 			if inner != section {
+				if slots, ok := value.(object); ok && (inner == agentSlots || inner == projectSlots) && slices.Contains(keysOf(slots), "sandbox") {
+					s.Misplaced = append(s.Misplaced, [2]string{full + "." + inner + ".sandbox", full + "." + section + ".sandbox"})
+				}
 				return true
 			}
 			if order := d.slot(full+"."+section, value); order != nil {

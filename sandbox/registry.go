@@ -56,10 +56,27 @@ func (r *Registry) Lookup(name string) (Backend, error) {
 		}
 	}
 	hint := ""
-	if near := words.Nearest(name, r.names()); near != "" {
+	if near := words.Nearest(name, r.offered()); near != "" {
 		hint = fmt.Sprintf(", did you mean %q?", near)
 	}
 	return nil, fmt.Errorf("no backend %q%s (have: %s): %w", name, hint, strings.Join(r.names(), ", "), ErrUnavailable)
+}
+
+// Offered lists the names that may be proposed to who asked for another: without those
+// that are used only by who names them.
+func (r *Registry) Offered() []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.offered()
+}
+
+func (r *Registry) offered() (names []string) {
+	for _, b := range r.backends {
+		if only, ok := b.(OnlyNamed); !ok || !only.OnlyNamed() {
+			names = append(names, b.Name())
+		}
+	}
+	return names
 }
 
 // Names lists the backends in the order they were added.

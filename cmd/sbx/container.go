@@ -34,7 +34,7 @@ func (c *execCall) container(o *sbx.Options, file config.Config, over config.Ove
 		}
 	}
 	if c.image != "" && slices.Contains(withoutImages[:], o.Backend) {
-		return usage("--image "+quote(c.image)+": the backend "+o.Backend+" shows commands no image", "--backend docker, podman or containerd")
+		return noImage(c.image, o.Backend)
 	}
 	if over.CPUs != "" {
 		n, err := config.Processors(over.CPUs)
@@ -57,6 +57,10 @@ func (c *execCall) container(o *sbx.Options, file config.Config, over config.Ove
 	}
 	o.Registry = known
 	return err
+}
+
+func noImage(image, backend string) error {
+	return usage("--image "+quote(image)+": the backend "+backend+" shows commands no image", "--backend docker, podman or containerd")
 }
 
 // withoutImages are the backends of which it is certain that they have none.

@@ -43,12 +43,14 @@ func (c *doctorCall) backends(ctx context.Context) {
 		err, measured := works[name]
 		if _, lookup := c.known.Lookup(name); lookup != nil && name != sbx.Auto {
 			c.add(levelBroken, names[name]+": there is no backend "+quote(name)+": the commands it is for are refused",
-				meant(name, c.known.Names(), "", "the backends are: "+strings.Join(c.known.Names(), ", ")))
+				meant(name, c.known.Offered(), "", "the backends are: "+strings.Join(c.known.Names(), ", ")))
 		} else if measured && err != nil {
 			c.add(levelBroken, names[name]+": the backend "+name+" does not work here, and nothing takes its place: "+sandbox.PassedFor(name, err).Why, c.hintFor(name))
 		}
 	}
-	c.automatic(list)
+	if c.usable {
+		c.automatic(list)
+	}
 }
 
 // namedBackends maps each backend that the configuration names to the key that does.

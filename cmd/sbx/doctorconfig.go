@@ -30,7 +30,11 @@ func (c *doctorCall) configuration() {
 	}
 	file, err := config.Load(os.Getenv)
 	if err != nil {
-		c.add(levelBroken, "every command is refused: "+err.Error(), "correct the file")
+		do := "correct the file"
+		if errors.Is(err, fs.ErrPermission) {
+			do = "let it and the directories above it belong to you (ls -ld), or name another file: PEPE_CONFIG"
+		}
+		c.add(levelBroken, "every command is refused: "+err.Error(), do)
 		return
 	}
 	c.file, c.usable = file, true
@@ -137,6 +141,9 @@ func (c *doctorCall) keys(path string) {
 		} else {
 			c.add(levelNote, "sbx does not know the key "+quote(key), "nothing, if another program reads it")
 		}
+	}
+	for _, key := range c.file.Slots.Misplaced {
+		c.add(levelWarning, "sbx does not read "+quote(key[0]), "it reads "+key[1])
 	}
 	own := config.OwnKeys()
 	for _, key := range c.file.Unknown {

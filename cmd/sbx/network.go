@@ -120,6 +120,9 @@ func networkHint(v string) string {
 	if slices.Contains(names, v) {
 		return "did you mean allow:" + v + "?"
 	}
+	if word, ok := map[string]string{"none": "off", "bridge": "on", "host": "on"}[v]; ok { // words of PEPE_SANDBOX_NET and of engines
+		return "did you mean " + word + "?"
+	}
 	hint := meant(v, names, "allow:", "sbx network --help has examples")
 	return meant(v, []string{"off", "on", "auto", "allow:"}, "", hint)
 }

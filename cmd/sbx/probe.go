@@ -110,7 +110,7 @@ func (c *probeCall) backends() ([]sandbox.Backend, error) {
 	for _, name := range names {
 		b, err := known.Lookup(name)
 		if err != nil {
-			return nil, usage("no backend "+quote(name), meant(name, known.Names(), "", "the backends are: "+strings.Join(known.Names(), ", ")))
+			return nil, usage("no backend "+quote(name), meant(name, known.Offered(), "", "the backends are: "+strings.Join(known.Names(), ", ")))
 		}
 		all = append(all, b)
 	}

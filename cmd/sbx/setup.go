@@ -80,6 +80,8 @@ func setupCommand(s *streams, args []string) int {
 		err = usage("--remove with other settings", "sbx setup --remove takes back what was set up")
 	case err == nil && c.backend != "" && c.backend != kindNone && kindOf(c.backend) == "":
 		err = noWrapper(c.backend)
+	case err == nil && c.image != "" && slices.Contains(withoutImages[:], wrappers.Backend(kindOf(c.backend))):
+		err = noImage(c.image, c.backend)
 	case err == nil && c.net == "auto":
 		err = usage("--network auto", "off, on or allow:HOST,… are what a wrapper can promise")
 	}
@@ -151,7 +153,7 @@ func kindOf(name string) string {
 
 func noWrapper(backend string) error {
 	names := append(wrappers.Kinds(), kindNone)
-	return usage("no wrapper for the backend "+quote(backend), meant(backend, names, "", "the backends are: "+strings.Join(names, ", ")))
+	return usage("no wrapper for the backend "+quote(backend), meant(backend, wrappers.Kinds(), "", "the backends are: "+strings.Join(names, ", ")))
 }
 
 // options lists the kinds of wrappers with what was measured, and names the one
@@ -208,6 +210,12 @@ func (c *setupCall) setUp(ctx context.Context, s *streams) error {
 	if chosen.err != nil {
 		return c.unusable(chosen)
 	}
+	if c.image != "" && slices.Contains(withoutImages[:], wrappers.Backend(chosen.kind)) {
+		return noImage(c.image, wrappers.Backend(chosen.kind))
+	}
+	if hint := presetHint(string(c.net)); hint != "" {
+		s.say("hint", hint)
+	}
 	if err := c.chooseNetwork(); err != nil {
 		return err
 	}
@@ -220,7 +228,7 @@ func (c *setupCall) setUp(ctx context.Context, s *streams) error {
 // unusable says why a backend cannot be set up, and what to install. Nothing else
 // is taken in its place.
 func (c *setupCall) unusable(o option) error {
-	hint := "sbx doctor --live says more"
+	hint := "sbx setup without --backend lists what works here"
 	if n, ok := neededBy(wrappers.Backend(o.kind)); ok && !n.here(os.Getenv("PATH")) {
 		hint = n.advice()
 	}

@@ -31,6 +31,7 @@ type setupRecord struct {
 	Wrappers []string          `json:"wrappers,omitempty"` // paths
 	Replaced map[string]string `json:"replaced,omitempty"` // path: the script of somebody else's that was there
 	Keys     []keyRecord       `json:"keys"`
+	Made     bool              `json:"made,omitempty"` // there was no configuration
 }
 
 // keyRecord is one key: what it was, and what setup made of it.
@@ -200,6 +201,9 @@ func (c *setupCall) noted(path string, list []config.Change) setupRecord {
 			r.Replaced[path] = string(text)
 		}
 	}
+	if len(r.Keys) == 0 {
+		r.Made = isAbsent(c.config)
+	}
 	for _, ch := range list {
 		have, ok := config.ReadText(c.config, ch.Key)
 		known := false
@@ -281,10 +285,13 @@ func (c *setupCall) prove(ctx context.Context, s *streams, wrapper string) error
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err = cmd.Run()
 	fail := func(why string) error {
-		if text := oneLine(said.String()); text != "" {
+		hint := "sbx doctor --live says more"
+		if text := refusalIn(said.String()); text != "" { // says itself what to do
+			why, hint = text, ""
+		} else if text := oneLine(said.String()); text != "" {
 			why += ": " + text
 		}
-		return &hintedError{msg: "the wrapper does not work, and nothing was configured: " + why, hint: "sbx doctor --live says more"}
+		return &hintedError{msg: "the wrapper does not work, and nothing was configured: " + why, hint: hint}
 	}
 	if cause := ctx.Err(); errors.Is(cause, context.Canceled) {
 		return errInterrupted
@@ -302,6 +309,19 @@ func (c *setupCall) prove(ctx context.Context, s *streams, wrapper string) error
 	}
 	fmt.Fprintln(s.out, "proved: a command through the wrapper wrote in its workspace, and could not beside it")
 	return nil
+}
+
+// refusalIn finds what sbx said in the output of a wrapper, with its hints.
+func refusalIn(said string) string {
+	var parts []string
+	for line := range strings.Lines(said) {
+		for _, kind := range [...]string{"error", "refused", "hint"} {
+			if text, ok := strings.CutPrefix(line, "sbx: "+kind+": "); ok && (kind != "hint" || len(parts) > 0) {
+				parts = append(parts, strings.TrimSpace(text))
+			}
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // provingGround is a directory in the caller's home: the temp directory is one of
@@ -399,6 +419,11 @@ func (c *setupCall) undo(ctx context.Context, s *streams) error {
 	u, _ := c.undoing()
 	if err := config.Apply(c.config, u.list); err != nil {
 		return err
+	}
+	if u.record.Made {
+		if err := config.RemoveEmpty(c.config); err != nil {
+			return err
+		}
 	}
 	for _, path := range u.written {
 		err := removeIfThere(path)
