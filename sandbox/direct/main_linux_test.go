@@ -199,7 +199,7 @@ func (r *room) run(s sandbox.Session, argv ...string) (string, sandbox.Result) {
 	r.Helper()
 	var out bytes.Buffer
 	result, err := s.Run(context.Background(), sandbox.Command{
-		Argv: argv, Env: r.env(), Stdout: &out, Stderr: &out, Timeout: time.Minute,
+		Argv: argv, Env: r.env(), Stdout: &out, Stderr: &out, Timeout: 5 * time.Minute,
 	})
 	if err != nil {
 		r.Fatalf("%q: %v", argv, err)
