@@ -400,7 +400,11 @@ func (r *reader) isCopy(up int, name string, then *state) bool {
 	if err != nil || st.Mask&unix.STATX_BTIME == 0 {
 		return true // it may be one
 	}
-	return then.Atime < st.Btime.Sec*1e9+int64(st.Btime.Nsec)
+	// The clock of files ticks every few milliseconds. What was read just before it was
+	// copied has the time of the copy's birth as that of its last reading, too; a new
+	// file is not older than its birth.
+	born := st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
+	return then.Atime < born || then.Atime == born && then.Mtime < born
 }
 
 // permitted refuses set-id bits that were not there: the system-call filter
