@@ -166,7 +166,7 @@ func (w *walker) named(c *Call) (string, bool) {
 		return "", false
 	}
 	operand := args[len(args)-1].Value
-	if strings.HasPrefix(operand, "-") || operand == "" {
+	if strings.HasPrefix(operand, "-") || operand == "" || strings.Contains(operand, "{}") {
 		return "", false
 	}
 	switch name {

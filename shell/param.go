@@ -194,8 +194,7 @@ func (b *builder) expansion(p *syntax.ParamExp, v value, set bool, q quoting, of
 		if v.known && set { // known to be empty
 			b.alternative(exp.Word, q)
 		} else {
-			b.missing(off)
-			b.guess = true
+			b.guessed(off)
 			b.alternative(exp.Word, q)
 		}
 		if exp.Op == syntax.AssignUnset || exp.Op == syntax.AssignUnsetOrNull {
@@ -214,8 +213,7 @@ func (b *builder) expansion(p *syntax.ParamExp, v value, set bool, q quoting, of
 			return
 		}
 		if !v.known {
-			b.missing(off)
-			b.guess = true
+			b.guessed(off)
 		}
 		b.alternative(exp.Word, q)
 	default:

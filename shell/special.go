@@ -136,7 +136,7 @@ func (w *walker) runCMake(i int, c Call, args []Word) {
 
 // runSetarch reads setarch [ARCH] [OPTION…] [PROGRAM…]; ARCH may be left out.
 func (w *walker) runSetarch(i int, c Call, args []Word) {
-	if len(args) > 0 && listed("linux32 linux64 uname26 i386 i486 i586 i686 athlon x86_64 aarch64 arm armv7l armv8l ppc ppc32 ppc64 ppc64le s390 s390x mips mips64 sparc sparc64 riscv64 loongarch64", args[0].Value) {
+	if len(args) > 0 && (!args[0].Literal || listed("linux32 linux64 uname26 i386 i486 i586 i686 athlon x86_64 aarch64 arm armv7l armv8l ppc ppc32 ppc64 ppc64le s390 s390x mips mips64 sparc sparc64 riscv64 loongarch64", args[0].Value)) {
 		args = args[1:]
 	}
 	row := carrier{takes: "uname-2.6"}

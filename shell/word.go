@@ -30,7 +30,8 @@ type builder struct {
 	any    bool // the field exists although buf may be empty
 	glob   bool
 	quoted bool
-	guess  bool
+	guess  bool // a piece is only what the text lets one expect
+	hole   bool // what it begins with is not known at all
 	eval   bool
 	vars   []string
 	from   []Origin // kept for every field of the word
@@ -154,6 +155,18 @@ func (b *builder) put(s string, off int, step bool) {
 // missing marks an unknown piece. A name is recorded when nothing in the text
 // ever gave it a value.
 func (b *builder) missing(off int) {
+	b.hole = b.hole || len(b.buf) == 0
+	b.unsure(off)
+}
+
+// guessed ends the known beginning before a piece that the text lets one
+// expect.
+func (b *builder) guessed(off int) {
+	b.guess = true
+	b.unsure(off)
+}
+
+func (b *builder) unsure(off int) {
 	if b.prefix < 0 {
 		b.prefix = len(b.buf)
 	}
@@ -186,7 +199,7 @@ func (b *builder) flush() {
 	}
 	f := Word{
 		Value: string(b.buf), Literal: b.prefix < 0, Glob: b.glob, Quoted: b.quoted,
-		Guess: b.guess, Eval: b.eval, Vars: b.vars, From: b.from, Subs: b.subs, Proc: b.proc,
+		Guess: b.guess && !b.hole, Eval: b.eval, Vars: b.vars, From: b.from, Subs: b.subs, Proc: b.proc,
 		src: b.src, sc: b.w.sc, Span: b.span,
 	}
 	f.Prefix = f.Value
@@ -195,7 +208,7 @@ func (b *builder) flush() {
 	}
 	b.out = append(b.out, f)
 	b.buf, b.prefix, b.any, b.glob, b.quoted = b.buf[:0], -1, false, false, false
-	b.guess, b.eval, b.vars, b.subs, b.proc = false, false, nil, nil, 0
+	b.guess, b.hole, b.eval, b.vars, b.subs, b.proc = false, false, false, nil, nil, 0
 }
 
 func (b *builder) finish() []Word {
@@ -309,8 +322,7 @@ func (b *builder) tilde(s string, off int) int {
 		return 0
 	default:
 		// Somebody's home if there is such a user, else the text as it is.
-		b.missing(off)
-		b.guess = true
+		b.guessed(off)
 		home = "/home/" + name
 	}
 	if home == "" {
@@ -337,9 +349,10 @@ func (b *builder) cmdSubst(p *syntax.CmdSubst, q quoting) {
 		return
 	}
 	out, ok := b.w.output(idx)
-	b.missing(off)
-	if ok {
-		b.guess = true
+	if !ok {
+		b.missing(off)
+	} else {
+		b.guessed(off)
 		b.value(value{text: strings.TrimRight(out, "\n"), known: true}, q, off)
 	}
 }
