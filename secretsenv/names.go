@@ -45,16 +45,22 @@ func namesCredential(name, value string) string {
 	if strings.HasPrefix(name, "OP_SESSION_") {
 		return whySession // 1Password: OP_SESSION_account
 	}
+	if isSetting(name, value) {
+		return ""
+	}
 	var buf [48]byte // longer words spill to the heap
 	word := buf[:0]
 	after := uint8(0) // class of the byte before
+	public := false   // the word before is "public"
+	judge := func() bool { return !(public && string(word) == "key") && isCredentialWord(word, value) }
 	for i := range len(name) {
 		c := name[i]
 		class := classes[c]
 		if class&(digit|lower|upper) == 0 || class == upper && after == lower {
-			if isCredentialWord(word, value) {
+			if judge() {
 				return whyName
 			}
+			public = string(word) == "public"
 			word = word[:0]
 		}
 		switch class {
@@ -65,7 +71,7 @@ func namesCredential(name, value string) string {
 		}
 		after = class
 	}
-	if isCredentialWord(word, value) {
+	if judge() {
 		return whyName
 	}
 	// BW_SESSION and AOC_SESSION are logins, XDG_SESSION_ID is not.
@@ -75,6 +81,24 @@ func namesCredential(name, value string) string {
 	return ""
 }
 
+// isSetting reports a setting about credentials that holds none: a truth value
+// under any name, and a number where the name ends in what it counts.
+func isSetting(name, value string) bool {
+	if strings.EqualFold(value, "true") || strings.EqualFold(value, "false") {
+		return true
+	}
+	if value == "" || len(value) > 9 || !isDigits(value, 1, 9) {
+		return false
+	}
+	last := name[strings.LastIndexByte(name, '_')+1:]
+	switch strings.ToLower(last) {
+	case "length", "len", "min", "max", "ttl", "limit", "timeout", "expiry", "expires", "expiration", "lifetime", "days", "hours", "minutes", "seconds", "secs", "ms",
+		"size", "bits", "count", "rounds", "cost", "iterations", "retries", "attempts", "interval":
+		return len(last) < len(name)
+	}
+	return false
+}
+
 // isCredentialWord judges one word in small letters.
 func isCredentialWord(word []byte, value string) bool {
 	if string(word) == "auth0" { // a company
@@ -82,6 +106,9 @@ func isCredentialWord(word []byte, value string) bool {
 	}
 	for len(word) > 1 && isDigit(word[len(word)-1]) {
 		word = word[:len(word)-1]
+	}
+	if string(word) == "pw" {
+		return !unlessSwitch.excused(value)
 	}
 	if len(word) < 3 {
 		return false
@@ -106,7 +133,7 @@ func wholeWord(word []byte) (strength, bool) {
 		return sure, true
 	case "senha", "passwort", "kennwort", "contrasena", "motdepasse": // password in other languages
 		return sure, true
-	case "tokens", "keys", "jwt", "phrase":
+	case "tokens", "keys", "jwt", "phrase", "salt":
 		return unlessNumber, true
 	case "pass", "private", "basicauth", "httpauth", "proxyauth":
 		return unlessSwitch, true

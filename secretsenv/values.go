@@ -130,6 +130,7 @@ func addressCredential(rest string) string {
 var hookAddresses = [...]string{
 	"hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/",
 	"discord.com/api/webhooks/", "discordapp.com/api/webhooks/", "api.telegram.org/bot",
+	"hooks.zapier.com/hooks/catch/", "hooks.airtable.com/workflows/", "open.feishu.cn/open-apis/bot/", "open.larksuite.com/open-apis/bot/", "outlook.office.com/webhook/",
 }
 
 // holdsUserInfo finds user:password@host:port or user:password@tcp(…), the
