@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -93,6 +94,10 @@ func parseText(text string, d Dialect) ([]piece, *textError) {
 		return []piece{p}, nil
 	}
 	first := asTextError(err)
+	if !utf8.ValidString(text) { // shells take the bytes as they are
+		pieces, _ := parseText(withoutInvalid(text), d)
+		return pieces, first
+	}
 	var pieces []piece
 	start := 0
 	for range maxResume {
@@ -110,6 +115,20 @@ func parseText(text string, d Dialect) ([]piece, *textError) {
 		start += asTextError(err).offset + next + 1
 	}
 	return pieces, first
+}
+
+// withoutInvalid puts a control character in the place of each byte that is no
+// UTF-8: every offset stays, and no name becomes that of a program.
+func withoutInvalid(text string) string {
+	b := []byte(text)
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			b[i] = 0x1a
+		}
+		i += n
+	}
+	return string(b)
 }
 
 // recovered parses once more with the parser's error recovery, which supplies

@@ -94,7 +94,7 @@ func FromArgv(argv []string, at Where) *Script {
 // not found, so nothing is carried.
 func builtinOnly(name string) bool {
 	switch name {
-	case ".", "alias", "builtin", "complete", "coproc", "eval", "exec", "mapfile", "readarray", "trap", "noglob":
+	case ".", "source", "alias", "builtin", "compgen", "complete", "coproc", "eval", "exec", "mapfile", "readarray", "trap", "noglob":
 		return true
 	}
 	return false

@@ -46,6 +46,16 @@ var readingCases = []struct {
 		`X=/; bash -c 'rm $X'; export X; bash -c 'rm $X'; Y=/ bash -c 'rm $Y'; HOME=/ ; sh -c 'rm ~'`,
 		`; bash -c rm $X; rm ?; export X; bash -c rm $X; rm /; bash -c rm $Y; rm /; ; sh -c rm ~; rm /`,
 	},
+	{`P=a/b/c; ls ${P%/*/*} ${P##*/} ${P%%/*} ${P#*/} ${P: -3} ${P:(-1)}`, `; ls a c a b/c b/c c`},
+	{`set -- a b c; ls "${@:2}" ${@:2:1}; l=(x y z); ls ${l[@]:1}`, `set -- a b c; ls b c b; ; ls y z`},
+	{`IFS=,:; v=a,b:c; ls $v "$v"`, `; ; ls a b c a,b:c`},
+	{`declare -n r=HOME; ls $r`, `declare -n; ls /home/dev`},
+	{`ls $(dirname /a/b) $(basename /a/b) $(echo sn | tr a-z n-za-m)`, `dirname /a/b; basename /a/b; echo sn; tr a-z n-za-m; ls /a? b? fa?`},
+	{`/bin/r? a; /usr/b*/[d]d b; ./r? c; r? d`, `/bin/rm? a; /usr/bin/dd? b; ./r? c; r? d`},
+	{`echo 'rm a' > >(sh); source <(echo rm b); bash <(echo rm c)`, `sh; echo rm a; rm a; echo rm b; source ?; rm b; echo rm c; bash ?; rm c`},
+	{`parallel 'ls -{}' ::: a b; parallel ls x{} ::: c; su - <<< 'rm d'`, `parallel ls -{} ::: a b; ls -a; ls -b; parallel ls x{} ::: c; ls xc; su -; rm d`},
+	{`pnpm -C d exec rm a; asdf exec rm b; chamber exec s -- rm c; setarch -R rm d; /lib64/ld-linux-x86-64.so.2 rm e; cmake -E time rm f; sg g -c 'rm h'`,
+		`pnpm -C d exec rm a; rm a; asdf exec rm b; rm b; chamber exec s -- rm c; rm c; setarch -R rm d; rm d; /lib64/ld-linux-x86-64.so.2 rm e; rm e; cmake -E time rm f; rm f; sg g -c rm h; rm h`},
 	{`eval 'X=/'; rm $X; eval cd /; rm {,y}`, `eval X=/; ; rm /; eval cd /; cd /; rm y`},
 	{`X=/ ls; rm $X; A=/ B=$A ls; rm $A`, `ls; rm ?; ls; rm ?`},
 	{
@@ -271,5 +281,13 @@ func TestUnsetVariables(t *testing.T) {
 	s = ParseAt(`SET=$(x); rm "$SET/"`, Bash, home)
 	if vars := s.Calls[len(s.Calls)-1].Args()[0].Vars; len(vars) != 0 {
 		t.Errorf("an assigned variable counts as unset: %v", vars)
+	}
+}
+
+// Bytes that are no UTF-8 are an error, and what stands beside them is read.
+func TestInvalidUTF8(t *testing.T) {
+	s := Parse("echo \xff; rm a; r\xffm b", Bash)
+	if s.Err == nil || len(s.Calls) != 3 || s.Calls[1].Name() != "rm" || s.Calls[2].Name() == "rm" {
+		t.Errorf("%v, %d calls", s.Err, len(s.Calls))
 	}
 }

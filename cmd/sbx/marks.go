@@ -61,19 +61,41 @@ func printLine(w io.Writer, line string, start int, marks []mark, gutter, number
 	if len(line) <= maxMarkedLine || len(marks) == 0 {
 		fmt.Fprintln(w, strings.TrimRight(margin+visible(clip(line, maxMarkedLine)), " "))
 	}
+	shown, cut := line, -1 // of a long line: the part that was written last, and where it begins
 	for _, m := range marks {
 		from := min(m.span.Start-start, len(line))
 		to := max(from, min(m.span.End-start, len(line)))
-		shown := line
 		if len(line) > maxMarkedLine {
-			cut := max(0, from-40)
-			shown, from, to = clip(line[cut:], maxMarkedLine), from-cut, min(to-cut, maxMarkedLine)
-			fmt.Fprintln(w, margin+visible(shown))
+			if cut < 0 || from < cut || min(to, from+maxMarkedLine/2) > cut+maxMarkedLine {
+				shown, cut = part(line, from)
+				fmt.Fprintln(w, margin+visible(shown))
+			}
+			lead := 0
+			if cut > 0 {
+				lead = len(leftOut)
+			}
+			from, to = from-cut+lead, min(to-cut, maxMarkedLine)+lead
 		}
 		from, to = min(from, len(shown)), min(to, len(shown))
 		under := "^" + strings.Repeat("~", max(0, width(shown[:to])-width(shown[:from])-1))
 		fmt.Fprintln(w, blank+strings.Repeat(" ", width(shown[:from]))+paint(m.how, under+" "+visible(m.label)))
 	}
+}
+
+// leftOut stands where the beginning of a line is not shown.
+const leftOut = "… "
+
+// part is the piece of a long line around a place, and where it begins.
+func part(line string, at int) (shown string, cut int) {
+	cut = max(0, at-40)
+	for cut < len(line) && cut < at && !utf8.RuneStart(line[cut]) {
+		cut++
+	}
+	shown = clip(line[cut:], maxMarkedLine)
+	if cut > 0 {
+		shown = leftOut + shown
+	}
+	return shown, cut
 }
 
 // clip keeps at most n bytes and says so.

@@ -57,6 +57,29 @@ func TestMarksOutsideTheText(t *testing.T) {
 	}
 }
 
+// Of a long line each mark shows its part, says what it left out on both
+// sides, and stands under its words; marks of one part share it.
+func TestMarksOfLongLines(t *testing.T) {
+	text := strings.Repeat("é", 300) + "; rm a; sudo b; " + strings.Repeat("x", 900) + "; curl c"
+	at := func(words string) mark {
+		i := strings.Index(text, words)
+		return mark{shell.Span{Start: i, End: i + len(words)}, words, red}
+	}
+	var b strings.Builder
+	printMarked(&b, text, []mark{at("rm a"), at("sudo b"), at("curl c")}, new(screen).paint)
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(lines) != 5 || !strings.HasPrefix(lines[0], "  … ") || !strings.HasSuffix(lines[0], " …") {
+		t.Fatalf("%d lines:\n%s", len(lines), b.String())
+	}
+	for i, part := range map[int]string{1: lines[0], 2: lines[0], 4: lines[3]} {
+		words := strings.TrimSpace(strings.TrimLeft(lines[i], " ^~"))
+		before, _, ok := strings.Cut(part, words)
+		if !ok || width(before) != strings.IndexByte(lines[i], '^') {
+			t.Errorf("%q is not under its words in %q", lines[i], part)
+		}
+	}
+}
+
 func TestFlags(t *testing.T) {
 	parse := func(stops bool, args ...string) (*flags, bool, string, error) {
 		f := newFlags("test")
