@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -33,6 +34,7 @@ func (c *execCall) container(o *sbx.Options, file config.Config, over config.Ove
 			o.Container.Image = image
 		}
 	}
+	c.shown = cmp.Or(o.Container.Image, sandbox.DefaultImage)
 	if c.image != "" && slices.Contains(withoutImages[:], o.Backend) {
 		return noImage(c.image, o.Backend)
 	}

@@ -105,6 +105,7 @@ type execCall struct {
 	agent, project     string
 	backendKey         string // where the configuration names the backend
 	image              string
+	shown              string // the image of containers, wherever it was named
 	far                sshFlags
 	session            choice
 	cwd                string

@@ -15,6 +15,9 @@ import (
 func (c *execCall) notFound(s *streams, r sbx.Result) {
 	name := c.program()
 	s.say("error", name+": no such program")
+	if inContainers(r.Backend) && !c.wrapping && apartRemark(r) == "" { // which says it, too
+		s.say("hint", "it was looked for in the image "+c.shown+" of backend "+r.Backend+"; --image names another")
+	}
 	if strings.Contains(name, "/") || c.wrapping {
 		return
 	}

@@ -19,7 +19,8 @@ import (
 const sessionHelp = `sbx session: keep a container between commands, so that each starts at once.
 
   sbx session start --backend docker      for this workspace and these settings
-  sbx session exec -- make test           as sbx exec; starts one if there is none
+  sbx session exec --backend docker -- make test
+                                          as sbx exec; starts one if there is none
   sbx session ls                          what is kept
   sbx session stop                        those of this workspace
   sbx session stop --all
@@ -59,6 +60,11 @@ func sessionCommand(s *streams, args []string) int {
 // sessionExec is sbx exec with a session.
 func sessionExec(s *streams, args []string) int {
 	c, err := parseExec(args, "session")
+	c.ended = func(r sbx.Result, _ int) {
+		if r.Backend != "" && !inContainers(r.Backend) {
+			s.say("hint", "no session was used: the backend "+r.Backend+" keeps none (--backend docker, podman or containerd)")
+		}
+	}
 	return c.start(s, err, sessionHelp)
 }
 

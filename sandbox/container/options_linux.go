@@ -3,6 +3,7 @@ package container
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -111,6 +112,15 @@ func ParseUlimit(v string) (name string, soft, hard int64, err error) {
 		return "", 0, 0, errors.New("it is NAME=SOFT:HARD")
 	}
 	return name, soft, hard, nil
+}
+
+// ParseAddress reads an IP address.
+func ParseAddress(v string) (netip.Addr, error) {
+	at, err := netip.ParseAddr(v)
+	if err != nil {
+		return at, errors.New("it is no address: write 10.0.0.1")
+	}
+	return at, nil
 }
 
 // ParseBytes reads 512m, 1g, 1048576. The letters are powers of 1024, as the

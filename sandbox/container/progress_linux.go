@@ -27,11 +27,19 @@ func NewProgress(to io.Writer, image string) *Progress {
 			p.terminal = info.Mode()&os.ModeCharDevice != 0
 		}
 	}
-	if to != nil && !p.terminal {
+	switch { // the registry may take long before it says how much there is
+	case to == nil:
+	case p.terminal:
+		fmt.Fprintf(to, clearLine+"sbx: pulling %s", image)
+		p.shown = true
+	default:
 		fmt.Fprintf(to, "sbx: pulling %s\n", image)
 	}
 	return p
 }
+
+// clearLine empties the line of a terminal.
+const clearLine = "\r\x1b[K"
 
 // Between two lines.
 const (
@@ -67,7 +75,7 @@ func (p *Progress) print() {
 	}
 	const width = 30
 	filled := int(width * have / max(total, 1))
-	fmt.Fprintf(p.to, "\r\x1b[Ksbx: pulling %s [%s%s] %.1f of %.1f MiB", p.image,
+	fmt.Fprintf(p.to, clearLine+"sbx: pulling %s [%s%s] %.1f of %.1f MiB", p.image,
 		strings.Repeat("#", min(filled, width)), strings.Repeat(".", max(width-filled, 0)), float64(have)/mib, float64(total)/mib)
 	p.shown = true
 }
@@ -75,6 +83,6 @@ func (p *Progress) print() {
 // End takes the bar away.
 func (p *Progress) End() {
 	if p.to != nil && p.terminal && p.shown {
-		fmt.Fprint(p.to, "\r\x1b[K")
+		fmt.Fprint(p.to, clearLine)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -170,4 +171,35 @@ func send(t testing.TB, method, at, kind string, body []byte) string {
 		t.Fatalf("%s %s: %s: %s", method, at, a.Status, said)
 	}
 	return a.Header.Get("Location")
+}
+
+// A signal ends what goes on before there is a command to pass it to: here, an image
+// that does not come. (The tests' dockerd has a network of its own.)
+func TestSignalWhilePulling(t *testing.T) {
+	for _, engine := range []string{docker.Podman, containerd.Name} {
+		t.Run(engine, func(t *testing.T) {
+			r := newRoom(t, engine)
+			l, err := net.Listen("tcp4", "127.0.0.1:0")
+			check(r, err)
+			defer l.Close()
+			signals := make(chan os.Signal, 1)
+			go func() {
+				c, err := l.Accept()
+				if err == nil {
+					signals <- syscall.SIGTERM
+					defer c.Close()
+					_, _ = io.Copy(io.Discard, c) // until the engine gives up
+				}
+			}()
+			r.profile.Container.Image, r.profile.Container.NoPull = l.Addr().String()+"/x:1", false
+			s, err := r.backend().Open(r.Context(), r.profile)
+			check(r, err)
+			result, err := s.Run(r.Context(), sandbox.Command{Argv: []string{"true"}, Env: r.env(), Signals: signals})
+			check(r, s.Close())
+			if text := r.refusal(&result, err); !strings.Contains(text, `ended by the signal "terminated"`) {
+				r.Error(text)
+			}
+			r.leavesNothing()
+		})
+	}
 }

@@ -151,7 +151,9 @@ func (s *session) run(ctx context.Context, c sandbox.Command) (sandbox.Result, e
 	if s.options.Warm && s.spec.Profile.Network != sandbox.NetworkRules {
 		return s.runWarm(ctx, c)
 	}
-	box, err := s.box(ctx, c.Orphaned, Run)
+	making, made := sandbox.UntilSignaled(ctx, c.Signals)
+	box, err := s.box(making, c.Orphaned, Run)
+	made()
 	if err != nil {
 		return notStarted(), err
 	}

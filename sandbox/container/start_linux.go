@@ -50,6 +50,8 @@ func (s *session) box(ctx context.Context, orphaned <-chan struct{}, kind Kind) 
 	switch {
 	case err != nil && inOwnWords(err):
 		return nil, err
+	case err != nil && ctx.Err() != nil:
+		return nil, s.notStarted("create container", context.Cause(ctx))
 	case err != nil:
 		return nil, s.notStarted("create container", Explain(err))
 	}

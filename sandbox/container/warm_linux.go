@@ -41,7 +41,9 @@ func (w *warmth) endLocked() {
 // runWarm runs a command in the session's container, which is made when there
 // is none, or none any more.
 func (s *session) runWarm(ctx context.Context, c sandbox.Command) (sandbox.Result, error) {
-	conn, err := s.dialWarm(ctx, c.Orphaned)
+	making, made := sandbox.UntilSignaled(ctx, c.Signals)
+	conn, err := s.dialWarm(making, c.Orphaned)
+	made()
 	if err != nil {
 		return notStarted(), err
 	}

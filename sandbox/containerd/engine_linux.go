@@ -162,9 +162,23 @@ func (b *Backend) connect(ctx context.Context, c sandbox.Container) (*engine, er
 	defer cancel()
 	if ok, err := e.IsServing(ctx); err != nil || !ok {
 		e.Close()
-		return nil, unavailable("", fmt.Errorf("the engine at %s does not answer: %w", path, errors.Join(err, ctx.Err())))
+		return nil, unavailable("", fmt.Errorf("the engine at %s does not answer as containerd does: %w", path, silence(err, ctx.Err())))
 	}
 	return e, nil
+}
+
+// silence says why there is no answer. What the transport says of another protocol is
+// long.
+func silence(err, late error) error {
+	err = errors.Join(err, late)
+	if err == nil {
+		return errors.New("it does not serve")
+	}
+	text := strings.ReplaceAll(err.Error(), "\n", ": ")
+	if strings.Contains(text, "server preface") {
+		text = "something else listens there"
+	}
+	return errors.New(text)
 }
 
 // Close ends the connection.

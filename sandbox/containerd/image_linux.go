@@ -98,8 +98,8 @@ func (e *engine) pull(ctx context.Context, full, name string) (client.Image, err
 	close(done)
 	<-shown
 	show.End()
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("%s: pull %s: %w: %w", Name, name, err, sandbox.ErrStart)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%s: pull %s: %w: %w", Name, name, context.Cause(ctx), sandbox.ErrStart)
 	}
 	if err != nil {
 		return nil, absent(container.Explain(errors.New(strings.ReplaceAll(err.Error(), "\n", " "))))

@@ -16,7 +16,7 @@ import (
 func engineOptions(s *specs.Spec, shm *int64, n *names) []container.Option {
 	return []container.Option{
 		{Name: "dns", Set: func(v string) error {
-			at, err := netip.ParseAddr(v)
+			at, err := container.ParseAddress(v)
 			n.servers = append(n.servers, at.String())
 			return err
 		}, Why: "which server resolves names"},

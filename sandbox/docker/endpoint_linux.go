@@ -120,6 +120,9 @@ func (b *Backend) checkLocal(e endpoint, c sandbox.Container) error {
 	if e.host == "" || e.path() != "" || c.Local && strings.HasPrefix(e.host, "tcp://") {
 		return nil
 	}
+	if !strings.Contains(e.host, "://") {
+		return b.unavailable("", fmt.Errorf("%s names the engine %q, which is no address: write unix:///PATH", e.from, e.host))
+	}
 	advice := "use a unix socket"
 	if strings.HasPrefix(e.host, "tcp://") {
 		advice += ", or say that it is of this machine (sbx.container.local)"

@@ -120,15 +120,23 @@ func (b *Backend) unreachable(at endpoint, err error) error {
 	case errors.Is(err, syscall.EACCES) || unix.Access(path, unix.W_OK) == unix.EACCES:
 		return b.unavailable("", fmt.Errorf("no permission for the socket %s: join the group that owns it, or use a rootless engine", path))
 	case !container.IsSocket(path):
-		return b.unavailable("", fmt.Errorf("there is no engine: %s (%s) does not exist; start %s, or set %s", path, at.from, b.engine, b.hostVariable()))
+		return b.unavailable("", fmt.Errorf("there is no engine: %s (%s) does not exist; %s, or set %s", path, at.from, b.startAdvice(), b.hostVariable()))
 	}
 	switch {
 	case cerrdefs.IsInvalidArgument(err): // of the negotiation
 		return b.unavailable("", fmt.Errorf("the engine at %s is too old: %w", path, err))
 	case client.IsErrConnectionFailed(err):
-		err = errors.New("nobody listens, start " + b.engine)
+		err = errors.New("nobody listens, " + b.startAdvice())
 	}
 	return b.unavailable("", fmt.Errorf("the engine at %s does not answer: %w", path, short(err)))
+}
+
+// startAdvice says how there is an engine again.
+func (b *Backend) startAdvice() string {
+	if b.engine == Podman { // there is no daemon
+		return "start `podman system service` there"
+	}
+	return "start " + b.engine
 }
 
 func (b *Backend) hostVariable() string {

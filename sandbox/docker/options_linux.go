@@ -2,8 +2,8 @@ package docker
 
 import (
 	"errors"
-	"net/netip"
 	"path"
+	"slices"
 	"strings"
 
 	api "github.com/moby/moby/api/types/container"
@@ -16,7 +16,7 @@ func engineOptions(c *api.Config, h *api.HostConfig) []container.Option {
 	return []container.Option{
 		{Name: "network", Set: func(v string) error { return setNetwork(v, h) }, Why: "a network of the engine instead of its default one"},
 		{Name: "dns", Set: func(v string) error {
-			at, err := netip.ParseAddr(v)
+			at, err := container.ParseAddress(v)
 			h.DNS = append(h.DNS, at)
 			return err
 		}, Why: "which server resolves names"},
@@ -53,6 +53,9 @@ func engineOptions(c *api.Config, h *api.HostConfig) []container.Option {
 			return err
 		}, Why: "limits of single processes"},
 		{Name: "cgroup-parent", Set: func(v string) error {
+			if slices.Contains(strings.Split(v, "/"), "..") {
+				return errors.New("it leads out of the engine's own place")
+			}
 			h.CgroupParent = v
 			return nil
 		}, Why: "where the engine accounts for it"},
@@ -66,7 +69,7 @@ func setNetwork(v string, h *api.HostConfig) error {
 		return errors.New("it would give the command the network of somebody else")
 	case h.NetworkMode == "none" && v != "none":
 		return errors.New("the network is off: --net on opens it")
-	case path.Base(v) != v:
+	case path.Base(v) != v, strings.Contains(v, ":"): // with settings, Podman's may lead to the host's loopback
 		return errors.New("it is the name of a network")
 	}
 	h.NetworkMode = api.NetworkMode(v)

@@ -24,6 +24,9 @@ type puller interface {
 func (b *Backend) pull(ctx context.Context, e puller, image string, never bool) error {
 	login := container.LoginFor(image, b.options.Getenv)
 	absent := func(why error) error {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: pull %s: %w: %w", b.engine, image, context.Cause(ctx), sandbox.ErrStart)
+		}
 		if strings.Contains(why.Error(), "no space left") {
 			return b.notStarted("pull "+image, container.Explain(why))
 		}
@@ -33,13 +36,13 @@ func (b *Backend) pull(ctx context.Context, e puller, image string, never bool) 
 	if never {
 		return absent(errors.New("and is not to be fetched"))
 	}
+	show := container.NewProgress(b.options.Progress, image)
+	defer show.End()
 	answer, err := e.ImagePull(ctx, image, client.ImagePullOptions{RegistryAuth: registryAuth(login)})
 	if err != nil {
 		return absent(short(err))
 	}
 	defer answer.Close()
-	show := container.NewProgress(b.options.Progress, image)
-	defer show.End()
 	for m, err := range answer.JSONMessages(ctx) {
 		if err != nil {
 			return absent(short(err))
@@ -52,7 +55,7 @@ func (b *Backend) pull(ctx context.Context, e puller, image string, never bool) 
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%s: pull %s: %w: %w", b.engine, image, err, sandbox.ErrStart)
+		return absent(err)
 	}
 	return nil
 }

@@ -129,10 +129,13 @@ func handle(b sandbox.Backend, verb string, in *json.Decoder) (outcome, int) {
 	go hear(in, end, signals)
 	stop := fromTerminal(signals)
 	defer stop()
+	making, made := sandbox.UntilSignaled(ctx, signals)
 	if verb == verbStart || verb == verbStop {
-		return keep(ctx, b, verb, o)
+		defer made()
+		return keep(making, b, verb, o)
 	}
-	session, err := b.Open(ctx, o.Profile)
+	session, err := b.Open(making, o.Profile)
+	made()
 	if err != nil {
 		return fail(err)
 	}
