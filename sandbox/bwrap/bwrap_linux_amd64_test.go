@@ -30,18 +30,22 @@ func TestCompare(t *testing.T) {
 		}
 		return list
 	}
-	outside := func() []mount { return []mount{{"/host", "8:2 /", true}} }
+	outside := func() []mount { return []mount{{"/", "8:1 /", true}, {"/host", "8:2 /", true}} }
 	if err := compare(good(), s, outside); err != nil {
 		t.Errorf("what was planned: %v", err)
 	}
 	for name, change := range map[string]func([]mount) []mount{
-		"writable elsewhere":                    func(l []mount) []mount { return append(l, mount{"/home/u", "8:1 /home/u", true}) },
-		"a writable root":                       func(l []mount) []mount { l[0].writable = true; return l },
-		"a protected file that can be written":  func(l []mount) []mount { return append(l, mount{"/w/.git/config", "8:1 /x", true}) },
-		"over what was mounted there":           func(l []mount) []mount { return append(l, mount{"/host", "8:2 /", true}) },
-		"nothing on a hidden path":              func(l []mount) []mount { return without(l, "/s") },
-		"nothing on a protected file":           func(l []mount) []mount { return without(l, "/w/.git/config") },
-		"nothing that keeps the directory":      func(l []mount) []mount { return without(l, "/w/.git") },
+		"writable elsewhere":                   func(l []mount) []mount { return append(l, mount{"/home/u", "8:1 /home/u", true}) },
+		"a writable root":                      func(l []mount) []mount { l[0].writable = true; return l },
+		"a protected file that can be written": func(l []mount) []mount { return append(l, mount{"/w/.git/config", "8:1 /x", true}) },
+		"over what was mounted there":          func(l []mount) []mount { return append(l, mount{"/host", "8:2 /", true}) },
+		"nothing on a hidden path":             func(l []mount) []mount { return without(l, "/s") },
+		"nothing on a protected file":          func(l []mount) []mount { return without(l, "/w/.git/config") },
+		"nothing that keeps the directory":     func(l []mount) []mount { return without(l, "/w/.git") },
+		"another directory in its place": func(l []mount) []mount {
+			l[slices.IndexFunc(l, func(m mount) bool { return m.path == "/w/.git" })].tree = "8:1 /home/u"
+			return l
+		},
 		"the workspace is not what is writable": func(l []mount) []mount { return without(l, "/w") },
 	} {
 		if err := compare(change(good()), s, outside); err == nil {

@@ -3,8 +3,10 @@ package bwrap
 import (
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sbx-run/sbx/sandbox/layout"
 )
@@ -23,10 +25,10 @@ type mount struct {
 
 // check compares what mountinfo says of a process with the layout.
 func check(mountinfo string, s scene) error {
-	return compare(mountsOf(mountinfo), s, func() []mount {
+	return compare(mountsOf(mountinfo), s, sync.OnceValue(func() []mount {
 		text, _ := os.ReadFile("/proc/self/mountinfo")
 		return mountsOf(string(text))
-	})
+	}))
 }
 
 // changedError says that what was made is not what was to be made: it is tried
@@ -44,7 +46,7 @@ func compare(mounts []mount, s scene, outside func() []mount) error {
 		at[m.path]++
 	}
 	for _, m := range mounts {
-		if m.writable && !mayWrite(s.spots, m.path) && (at[m.path] > 1 || !slices.Contains(outside(), m)) {
+		if m.writable && !mayWrite(s.spots, m.path) && (at[m.path] > 1 || m.path == "/" || !slices.Contains(outside(), m)) {
 			return &changedError{m.path, "is writable in what bwrap has made, and must not be"}
 		}
 	}
@@ -55,8 +57,36 @@ func compare(mounts []mount, s scene, outside func() []mount) error {
 		if at[spot.Path] == 0 {
 			return &changedError{spot.Path, "has nothing mounted on it"}
 		}
+		if spot.Text != "" || spot.Own() {
+			continue
+		}
+		if got, want := uppermost(mounts, spot.Path).tree, treeOf(outside(), spot.Source()); got != want {
+			return &changedError{spot.Path, "shows another directory"}
+		}
 	}
 	return nil
+}
+
+// uppermost is the mount that is seen at a mount point.
+func uppermost(mounts []mount, name string) (top mount) {
+	for _, m := range mounts {
+		if m.path == name {
+			top = m
+		}
+	}
+	return top
+}
+
+// treeOf is the tree that a path is the top of.
+func treeOf(mounts []mount, name string) string {
+	var nearest mount
+	for _, m := range mounts { // later ones lie upon earlier ones
+		if layout.IsBelow(name, m.path) && len(m.path) >= len(nearest.path) {
+			nearest = m
+		}
+	}
+	device, root, _ := strings.Cut(nearest.tree, " ")
+	return device + " " + path.Join(root, strings.TrimPrefix(name, strings.TrimSuffix(nearest.path, "/")))
 }
 
 // mayWrite says whether a mount at a path may be writable: where the nearest
@@ -90,7 +120,7 @@ func mountsOf(text string) []mount {
 		if len(fields) < 6 {
 			continue
 		}
-		list = append(list, mount{layout.Unescape(fields[4]), fields[2] + " " + fields[3], !slices.Contains(strings.Split(fields[5], ","), "ro")})
+		list = append(list, mount{layout.Unescape(fields[4]), fields[2] + " " + layout.Unescape(fields[3]), !slices.Contains(strings.Split(fields[5], ","), "ro")})
 	}
 	return list
 }

@@ -319,6 +319,26 @@ func TestProtectReplaced(t *testing.T) {
 	}
 }
 
+// A directory that keeps a protected file in place is writable and shown by a mount
+// of its own: when it was replaced since it was found, that would be one of another
+// directory, wherever a link led for that moment.
+func TestProtectDirectoryReplaced(t *testing.T) {
+	r := gitRoom(t, full)
+	r.onHost("mkdir -p a/b && echo x >a/b/f")
+	s, _ := r.protected(backend(full), protect.Options{Protect: []string{"a/b/f"}})
+	run := func() error {
+		_, err := s.Run(r.Context(), sandbox.Command{Argv: []string{"true"}, Env: r.env()})
+		return err
+	}
+	if err := run(); err != nil {
+		t.Fatalf("control: %v", err)
+	}
+	r.onHost("mv a/b a/old && mkdir a/b && ln a/old/f a/b/f") // the file is what it was
+	if err := run(); err == nil || !strings.Contains(err.Error(), "a/b is the file it was") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestReadOnlyWorkspace(t *testing.T) {
 	eachTier(t, func(r *room) {
 		r.profile.ReadOnly = true

@@ -2,6 +2,7 @@ package layout
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"sync"
 
@@ -46,8 +47,30 @@ func OpenHost(p sandbox.Profile) (*Host, error) {
 			return nil, fmt.Errorf("%w: %w", err, sandbox.ErrStart)
 		}
 		h.Exact[name] = at
+		if err := h.noteAbove(name); err != nil {
+			return nil, fmt.Errorf("%w: %w", err, sandbox.ErrStart)
+		}
 	}
 	return h, nil
+}
+
+// noteAbove notes the directories that are kept in place for what is protected.
+// Another command may be at work in the workspace: one that it replaces by a link
+// for a moment would be the way to a writable directory outside.
+func (h *Host) noteAbove(name string) error {
+	root := rootOf(h.profile, name)
+	for above := path.Dir(name); IsBelow(above, root) && above != root; above = path.Dir(above) {
+		if _, ok := h.Exact[above]; ok {
+			return nil // with all above it
+		}
+		at, err := OpenPlace(above)
+		if err != nil {
+			return err
+		}
+		_ = unix.Close(at.FD)
+		h.Exact[above] = at
+	}
+	return nil
 }
 
 // Look looks at the host: the spots of this run, what is hidden, and the links

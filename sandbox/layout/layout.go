@@ -133,12 +133,7 @@ func guards(p sandbox.Profile, t Terrain) []Spot {
 		if slices.ContainsFunc(t.Masks, func(m Grant) bool { return IsBelow(name, m.Path) }) {
 			continue
 		}
-		root := ""
-		for _, w := range Writable(p) {
-			if IsBelow(name, w) && len(w) > len(root) {
-				root = w
-			}
-		}
+		root := rootOf(p, name)
 		if root == "" || root == name {
 			continue
 		}
@@ -150,6 +145,17 @@ func guards(p sandbox.Profile, t Terrain) []Spot {
 		}
 	}
 	return all
+}
+
+// rootOf is the writable directory that a path lies in, the deepest; "": none.
+func rootOf(p sandbox.Profile, name string) string {
+	root := ""
+	for _, w := range Writable(p) {
+		if IsBelow(name, w) && len(w) > len(root) {
+			root = w
+		}
+	}
+	return root
 }
 
 // covers are the spots that every command gets.

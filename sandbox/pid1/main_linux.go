@@ -191,14 +191,20 @@ func (o Order) group() proc.Group {
 	return ownGroup{o.Limits}
 }
 
-// checkPlaces refuses to run the command among mounts of something else.
+// checkPlaces refuses to run the command among mounts of something else. Each
+// place has a mount of its own, so that there is none elsewhere, either: a name that
+// is a link for a moment leads the engine to mount another directory, or in another
+// place. Where the kernel (before 5.8) or what stands for it does not tell mount
+// points, only the former is found.
 func (o Order) checkPlaces() error {
 	for _, p := range o.Places {
-		now, err := PlaceAt(p.Path)
+		var st unix.Statx_t
+		err := unix.Statx(unix.AT_FDCWD, p.Path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO, &st)
 		if err != nil {
-			return fmt.Errorf("look at mount: %w", err)
+			return fmt.Errorf("look at mount: %w", &os.PathError{Op: "statx", Path: p.Path, Err: err})
 		}
-		if now != p {
+		now := Place{p.Path, unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
+		if now != p || st.Attributes_mask&^st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0 {
 			return fmt.Errorf("%q was replaced by something else while the container was made", p.Path)
 		}
 	}
