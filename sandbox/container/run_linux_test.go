@@ -122,19 +122,25 @@ func TestStreams(t *testing.T) {
 	})
 }
 
-// Through a directory that is a stream, what lies around it could be opened.
+// Through a directory that is a stream, what lies around it could be opened: it is
+// refused, and a file is not.
 func TestDirectoryAsInput(t *testing.T) {
 	eachEngine(t, func(r *room) {
-		dir, err := os.Open(r.outside)
-		check(r, err)
-		defer dir.Close()
-		var out bytes.Buffer
-		result, err := r.open().Run(r.Context(), sandbox.Command{
-			Argv: []string{"sh", "-c", "cat /proc/self/fd/0/file /dev/fd/0/../outside/file; ls /proc/self/fd/0/"}, Env: r.env(), Stdin: dir, Stdout: &out, Stderr: &out, Timeout: longest,
-		})
-		check(r, err)
-		if result.ExitCode == 0 || strings.Contains(out.String(), "canary") {
-			r.Errorf("%d: %s", result.ExitCode, out.String())
+		run := func(name string) (string, error) {
+			in, err := os.Open(name)
+			check(r, err)
+			defer in.Close()
+			var out bytes.Buffer
+			_, err = r.open().Run(r.Context(), sandbox.Command{
+				Argv: []string{"sh", "-c", "cat; cat /proc/self/fd/0/file"}, Env: r.env(), Stdin: in, Stdout: &out, Stderr: &out, Timeout: longest,
+			})
+			return out.String(), err
+		}
+		if out, err := run(filepath.Join(r.outside, "file")); err != nil || !strings.Contains(out, "canary") {
+			r.Errorf("control: %q, %v", out, err)
+		}
+		if out, err := run(r.outside); !errors.Is(err, sandbox.ErrStart) || out != "" {
+			r.Errorf("%q, %v", out, err)
 		}
 	})
 }
