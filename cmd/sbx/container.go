@@ -54,7 +54,7 @@ func (c *execCall) container(o *sbx.Options, file config.Config, over config.Ove
 	kept, err := c.sessionWanted()
 	for _, name := range names {
 		if err == nil && kept && inContainers(name) {
-			known, err = warmed(known, name)
+			known, err = warmed(known, name, c.request.Signals)
 		}
 	}
 	o.Registry = known

@@ -140,7 +140,7 @@ func stateFile(name string) (string, error) {
 }
 
 // warmed puts a backend that keeps sessions in the place of one that can.
-func warmed(r *sandbox.Registry, backend string) (*sandbox.Registry, error) {
+func warmed(r *sandbox.Registry, backend string, signals <-chan os.Signal) (*sandbox.Registry, error) {
 	dir, err := sessionDir()
 	if err != nil {
 		return nil, err
@@ -152,7 +152,9 @@ func warmed(r *sandbox.Registry, backend string) (*sandbox.Registry, error) {
 			return nil, err
 		}
 		if starter, ok := b.(sandbox.Starter); ok && name == backend {
-			b = warm.New(starter, dir, 0)
+			keeper := warm.New(starter, dir, 0)
+			keeper.Signals = signals
+			b = keeper
 		}
 		kept.Add(b)
 	}

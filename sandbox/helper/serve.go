@@ -109,6 +109,9 @@ func descriptors() (orders, answers *os.File, err error) {
 	return files[0], files[1], nil
 }
 
+// errEnded is why a run ends that sbx wants no more, or that it has left alone.
+var errEnded = errors.New("sbx, or who called it, ended")
+
 // handle reads the order and does it.
 func handle(b sandbox.Backend, verb string, in *json.Decoder) (outcome, int) {
 	fail := func(err error) (outcome, int) { return outcome{Error: failureOf(err)}, 125 }
@@ -123,7 +126,8 @@ func handle(b sandbox.Backend, verb string, in *json.Decoder) (outcome, int) {
 	if o.Upstream != nil && o.Profile.Egress != nil {
 		o.Profile.Egress.Upstream = *o.Upstream
 	}
-	ctx, end := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
+	end := func() { cancel(errEnded) }
 	defer end()
 	signals := make(chan os.Signal, 16)
 	go hear(in, end, signals)

@@ -29,8 +29,11 @@ const Idle = 30 * time.Minute
 // processes too.
 type Backend struct {
 	sandbox.Starter
-	dir  string
-	idle time.Duration
+	// Signals, one of them, ends the start of a sandbox: there is no command yet that
+	// could have it. May be nil.
+	Signals <-chan os.Signal
+	dir     string
+	idle    time.Duration
 }
 
 // New keeps the sandboxes of a backend in a directory, which is made when need
@@ -39,7 +42,7 @@ func New(b sandbox.Starter, dir string, idle time.Duration) *Backend {
 	if idle <= 0 {
 		idle = Idle
 	}
-	return &Backend{b, dir, idle}
+	return &Backend{Starter: b, dir: dir, idle: idle}
 }
 
 // Record is what a directory says about the sandbox in it.
@@ -102,6 +105,8 @@ type session struct {
 // dial connects to the sandbox of the session. One at a time looks for it, so
 // that many commands that begin together start one.
 func (s *session) dial(ctx context.Context) (*pid1.Conn, error) {
+	ctx, dialled := sandbox.UntilSignaled(ctx, s.backend.Signals)
+	defer dialled()
 	dir := filepath.Join(s.backend.dir, s.key)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open session: %w: %w", err, sandbox.ErrStart)

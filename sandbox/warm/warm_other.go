@@ -5,16 +5,22 @@ package warm
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"github.com/sbx-run/sbx/sandbox"
 )
 
 // Backend is the other backend as it is: nothing is kept here.
-type Backend struct{ sandbox.Starter }
+type Backend struct {
+	sandbox.Starter
+	Signals <-chan os.Signal
+}
 
 // New keeps nothing.
-func New(b sandbox.Starter, _ string, _ time.Duration) *Backend { return &Backend{b} }
+func New(b sandbox.Starter, _ string, _ time.Duration) *Backend {
+	return &Backend{Starter: b}
+}
 
 // Record is a sandbox that is kept.
 type Record struct {
