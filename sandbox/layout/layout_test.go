@@ -51,6 +51,12 @@ func TestLayout(t *testing.T) {
 	}{
 		{"plain", sandbox.Profile{Workspace: "/ws"}, on, []string{"shut /run", "cover /tmp", "cover /var/tmp", "bind /ws"}},
 		{
+			"the places of daemons have a second name",
+			sandbox.Profile{Workspace: "/ws"},
+			Terrain{IsDir: on.IsDir, Daemons: []string{"/mnt/run"}, Sockets: []string{"/mnt/home/u/x.sock"}},
+			[]string{"mask /mnt/home/u/x.sock", "shut /mnt/run", "shut /run", "cover /tmp", "cover /var/tmp", "bind /ws"},
+		},
+		{
 			"private",
 			sandbox.Profile{Workspace: "/ws", Private: sandbox.Private{Temp: "/p/tmp", Cache: "/p/cache"}},
 			on,
