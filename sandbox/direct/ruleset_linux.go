@@ -28,17 +28,17 @@ func allowPlace(ruleset int, p layout.Place, rights uint64) error {
 type ruleset struct {
 	fd     int
 	hidden []string
-	stamps []layout.Stamp
+	stamps *layout.Stamps
 	read   []layout.Grant // trees that may be read, and
 	masks  []layout.Grant // what was left out of them
 	users  int
 	stale  bool
 }
 
-func (r *ruleset) fresh() bool { return layout.Unchanged(r.stamps) }
+func (r *ruleset) fresh() bool { return r.stamps.Unchanged() }
 
 // build makes a ruleset of what survey found.
-func (s *session) build(c layout.Carving, stamps []layout.Stamp) (*ruleset, error) {
+func (s *session) build(c layout.Carving, stamps *layout.Stamps) (*ruleset, error) {
 	fd, err := createRuleset(s.abi, s.decision)
 	if err != nil {
 		return nil, err

@@ -22,8 +22,7 @@ type Host struct {
 	mu      sync.Mutex
 	masks   []Grant // what has to be hidden, as of stamps
 	hidden  []string
-	table   mountTable
-	stamps  []Stamp // the first is of the mounts
+	stamps  *Stamps
 }
 
 // OpenHost notes the paths of a profile. An error comes with sandbox.ErrStart:
@@ -78,11 +77,11 @@ func (h *Host) noteAbove(name string) error {
 // if any.
 func (h *Host) Look(terminal string) (spots []Spot, hidden []string, links []Link) {
 	h.mu.Lock()
-	if h.hidden == nil || !Unchanged(h.stamps) {
+	if h.stamps == nil || !h.stamps.Unchanged() {
 		c, stamps := Survey(h.profile)
-		h.masks, h.hidden, h.stamps, h.table = c.Masks, c.Hidden, stamps, tableOf(stamps[0].text)
+		h.masks, h.hidden, h.stamps = c.Masks, c.Hidden, stamps
 	}
-	masks, hidden, table := h.masks, h.hidden, h.table
+	masks, hidden := h.masks, h.hidden
 	h.mu.Unlock()
 	t := Terrain{Masks: masks, Resolver: ResolverFile(h.profile), Terminal: terminal, IsDir: h.isDir}
 	if h.profile.UnixAllow {
@@ -93,7 +92,7 @@ func (h *Host) Look(terminal string) (spots []Spot, hidden []string, links []Lin
 		return IsBelow(name, "/run") || IsBelow(name, "/tmp") || IsBelow(name, "/dev") || slices.Contains(own, name)
 	}
 	t.Sockets = BoundSockets(covered)
-	if table.twice != nil {
+	if table, _ := hostMounts.now(); table.twice != nil {
 		t.Daemons = table.names(socketPlaces(), false)
 		for _, name := range table.names(BoundSockets(func(string) bool { return false }), false) {
 			if !covered(name) && isSocket(name) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -76,6 +77,9 @@ func openStreams(c sandbox.Command, l sandbox.Limits) (*streams, error) {
 	}
 	s.child = []*os.File{in, out, diag}
 	for i, f := range s.child {
+		if slices.Contains(s.theirs, io.Closer(f)) {
+			continue // made here
+		}
 		if err := fitStream(f, [...]string{"standard input", "standard output", "standard error"}[i]); err != nil {
 			return nil, errors.Join(err, s.close())
 		}
