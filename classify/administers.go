@@ -262,6 +262,11 @@ func (c *classifier) cloud(r *reading, s special) {
 			}
 		}
 	}
+	if s == ghCommand && (r.op(0) == "gist" && r.op(1) == "create" || r.op(0) == "release" && listed("create upload", r.op(1)) && len(r.ops) > 3) {
+		for _, k := range r.ops[2:] {
+			c.read(r.call, &r.words[k], r.dir)
+		}
+	}
 	if s == ghCommand {
 		c.gh(r)
 	}
@@ -391,9 +396,7 @@ func (c *classifier) system(r *reading, s special) {
 		}
 	case wipefsCommand:
 		if r.has("a all o offset") {
-			for _, k := range r.ops {
-				c.changed(r.call, &r.words[k], r.dir)
-			}
+			c.everyOperand(r, 'd')
 		}
 	case badblocksCommand:
 		if r.has("w n") {

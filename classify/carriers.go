@@ -28,12 +28,6 @@ func (c *classifier) runsOther(r *reading, s special) bool {
 		}
 	case nsenterCommand:
 		c.addCall(elevate, r.call)
-	case capshCommand:
-		for k := range r.words {
-			if r.words[k].Value == "--" && k+2 < len(r.words) && r.words[k+1].Value == "-c" {
-				c.addCall(codeOption, r.call)
-			}
-		}
 	case watchCommand:
 		if !r.has("x exec") {
 			c.textOperands(r, 0)

@@ -95,6 +95,13 @@ func (c *classifier) ed(r *reading) {
 		c.add(codeEditor, r.call, r.words[r.ops[0]].Span, w)
 	}
 	if call.In == nil {
+		for _, j := range call.PipeFrom { // echo '!date' | ed
+			for k := range c.s.Calls[j].Words {
+				if k > 0 && strings.Contains(c.s.Calls[j].Words[k].Value, "!") {
+					c.addCall(codeEditor, r.call)
+				}
+			}
+		}
 		if len(call.PipeFrom) > 0 && len(r.ops) > 0 {
 			r.effects |= inPlace
 			c.addCall(writeInPlace, r.call)

@@ -100,7 +100,7 @@ func (c *classifier) word(w *shell.Word) flow {
 	for _, j := range w.Subs {
 		f |= c.carries(j)
 	}
-	if c.vars != nil && !w.Literal {
+	if c.vars != nil {
 		f |= c.held(w)
 	}
 	return f &^ fromText

@@ -208,7 +208,8 @@ var goSubs = []program{
 	{name: "build test vet list", args: "-", style: single, opts: goBuilding, does: goTest},
 	{name: "mod", style: single, subs: []program{
 		{name: "download tidy vendor", sets: []rule{netPackages}, style: single},
-		{name: "init edit", args: "-", style: single},
+		{name: "init", args: "-", style: single, sets: []rule{writeFile}},
+		{name: "edit", args: "-", style: single, sets: []rule{writeInPlace}, opts: "json+~ print+~ go= toolchain= require= droprequire= replace= dropreplace= exclude= module="},
 		{name: "*", args: "-", style: single},
 	}},
 	{name: "fmt", sets: []rule{writeInPlace}, style: single, args: "-", opts: "n+~ x+"},

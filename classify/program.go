@@ -114,7 +114,9 @@ func (c *classifier) apply(r *reading) {
 	}
 	from := len(c.found)
 	for _, by := range r.row.sets {
-		c.addCall(by, r.call)
+		if by != writeFile || !c.toNowhere(r) {
+			c.addCall(by, r.call)
+		}
 	}
 	if r.sub != r.row {
 		for _, by := range r.sub.sets {
@@ -134,6 +136,15 @@ func (c *classifier) apply(r *reading) {
 	if r.row.does == gitCommand {
 		c.gitPlace(r, from)
 	}
+}
+
+// toNowhere reports a copy to /dev/stdout or /dev/null.
+func (c *classifier) toNowhere(r *reading) bool {
+	if r.row.does != copies || len(r.ops) < 2 || r.effects&toTarget != 0 {
+		return false
+	}
+	_, at := c.locate(&r.words[r.ops[len(r.ops)-1]], r.dir)
+	return at == nowhere
 }
 
 func (r *reading) roles() string {
@@ -268,6 +279,13 @@ func (c *classifier) operands(r *reading, roles string) {
 		}
 		c.path(r, role, &r.words[k])
 	}
+	if call := &c.s.Calls[r.call]; call.More && roles != "" { // what xargs appends
+		if n := len(call.Carriers); n > 0 && call.Carriers[n-1].Name == "xargs" {
+			if root, ok := c.root(r.call); ok {
+				c.pathAt(r, roles[min(len(r.ops), len(roles)-1)], &root)
+			}
+		}
+	}
 }
 
 // path notes what happens to one path.
@@ -278,7 +296,7 @@ func (c *classifier) path(r *reading, role byte, w *shell.Word) {
 	if r.effects&inPlace != 0 && role == 'r' {
 		role = 'i'
 	}
-	if strings.Contains(w.Value, "{}") {
+	if k := strings.Index(w.Value, "{}"); k == 0 || k > 0 && w.Value[0] != '/' && w.Value[0] != '.' {
 		if root, ok := c.root(r.call); ok {
 			c.pathAt(r, role, &root)
 			return
@@ -288,6 +306,11 @@ func (c *classifier) path(r *reading, role byte, w *shell.Word) {
 }
 
 func (c *classifier) pathAt(r *reading, role byte, w *shell.Word) {
+	if !w.Literal && w.Value == "" && len(w.Subs) == 1 && listed("find fd fdfind", c.s.Calls[w.Subs[0]].Name()) { // rm $(find /tmp)
+		if root, ok := c.firstRoot(&c.s.Calls[w.Subs[0]]); ok {
+			w = &root
+		}
+	}
 	switch role {
 	case 'r':
 		c.read(r.call, w, r.dir)
@@ -331,19 +354,30 @@ func (c *classifier) keepSaved(r *reading, w *shell.Word) {
 // first starting point outside the workspace, else the first.
 func (c *classifier) root(i int) (shell.Word, bool) {
 	for _, by := range c.s.Calls[i].Carriers {
-		if by.Name == "find" || by.Name == "fd" || by.Name == "fdfind" {
-			call := &c.s.Calls[by.Call]
-			roots := findRoots(call.Words)
-			addName(roots, call.Words)
-			for k := range roots {
-				if _, at := c.locate(&roots[k], call.Dir); at == outside {
-					return roots[k], true
+		switch by.Name {
+		case "find", "fd", "fdfind":
+			return c.firstRoot(&c.s.Calls[by.Call])
+		case "xargs":
+			for _, j := range c.s.Calls[by.Call].PipeFrom {
+				if listed("find fd fdfind", c.s.Calls[j].Name()) {
+					return c.firstRoot(&c.s.Calls[j])
 				}
 			}
-			if len(roots) > 0 {
-				return roots[0], true
-			}
 		}
+	}
+	return shell.Word{}, false
+}
+
+func (c *classifier) firstRoot(call *shell.Call) (shell.Word, bool) {
+	roots := findRoots(call.Words)
+	addName(roots, call.Words)
+	for k := range roots {
+		if _, at := c.locate(&roots[k], call.Dir); at == outside {
+			return roots[k], true
+		}
+	}
+	if len(roots) > 0 {
+		return roots[0], true
 	}
 	return shell.Word{}, false
 }

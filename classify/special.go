@@ -19,7 +19,6 @@ const (
 	browserCommand
 	bunCommand
 	bunRun
-	capshCommand
 	cargoCommand
 	chmodMode
 	cloudVerbs

@@ -30,7 +30,7 @@ func actionOf(l *lang, name string) action {
 		"create_subprocess_shell", "create_subprocess_exec", "system2", "execa", "execaSync", "execaCommand", "$", "syscmd", "Command", "ProcessBuilder", "callCommand", "callProcess", "rawSystem", "spawnCommand",
 		"spawn_command_line_sync", "spawn_command_line_async", "termopen", "jobstart", "systemlist":
 		return runsCommand
-	case "execute", "cmd", "command", "shell", "script", "run", "call", "sh":
+	case "execute", "cmd", "process", "command", "shell", "script", "run", "call", "sh":
 		return commandIn(l, name)
 	case "exec":
 		if l.name == "python" {
@@ -82,7 +82,7 @@ func commandIn(l *lang, name string) action {
 		in = "lua"
 	case "cmd", "shell":
 		in = "elixir erl raku prolog clojure"
-	case "command":
+	case "command", "process":
 		in = "lisp ocaml"
 	case "script":
 		in = "applescript"

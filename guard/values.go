@@ -61,6 +61,13 @@ func (p *code) values(start, end int) (out []string, words []string) {
 			if any && p.kind(j-1) == 's' && p.lang.name != "python" {
 				flush() // juxtaposed words
 			}
+			if p.lang.name == "lisp" && (t.text == "nil" || t.text == "t") {
+				flush()
+				continue
+			}
+			if t.text == "c" && p.lang.name == "r" && p.kind(j+1) == '(' {
+				continue // c("a", "b") is a list
+			}
 			var v string
 			v, j = p.name(j, end)
 			words = append(words, t.text)

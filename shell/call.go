@@ -9,10 +9,14 @@ import (
 // call reads a simple command.
 func (w *walker) call(cmd *syntax.CallExpr, s *syntax.Stmt) {
 	c := Call{Span: w.callSpan(s)}
-	if n := len(cmd.Args); n > 0 {
+	args := cmd.Args
+	if len(args) > 1 && args[0].Lit() == "--" { // time -- COMMAND
+		args = args[1:]
+	}
+	if n := len(args); n > 0 {
 		c.Words = make([]Word, 0, n)
 	}
-	for _, a := range cmd.Args {
+	for _, a := range args {
 		c.Words = w.fields(a, c.Words)
 	}
 	// Each assignment sees the ones before it; before a command they are gone

@@ -45,14 +45,24 @@ func (w *walker) carry(i int, c Call, sp *carrier) {
 		if text, ok := o.value(sp.text); ok {
 			// env -S: the value is split like a shell command, then the
 			// operands follow.
-			w.runText(i, c, append([]Word{text}, rest...), Sh, w.sc.newProcess())
+			words := []Word{text}
+			if strings.HasPrefix(text.Value, "-") { // options of env itself
+				words = []Word{literalWord("env", text.Span), text}
+			}
+			for _, a := range rest {
+				if a.Literal {
+					a.Value, a.src = quote(a.Value), nil
+				}
+				words = append(words, a)
+			}
+			w.runText(i, c, words, Sh, w.sc.newProcess())
 			return
 		}
 		w.inner(i, c, rest, dir)
 	case runsShell:
 		w.runShell(i, c, sp, o, rest)
 	case runsXargs:
-		w.runXargs(i, c, rest)
+		w.runXargs(i, c, o, rest)
 	case runsText: // eval: the shell itself
 		w.runText(i, c, rest, w.dialect, w.sc)
 	case runsOptionText:
@@ -167,6 +177,9 @@ func (sp *carrier) options(args []Word) options {
 			o.long(sp, a, args)
 		} else {
 			o.short(sp, a, args)
+		}
+		if last := &o.found[len(o.found)-1]; sp.kind == runsArgv && sp.text != "" && last.has && listed(sp.text, last.name) {
+			return o // what follows belongs to the text: env -S
 		}
 	}
 	return o
@@ -329,17 +342,58 @@ func shellDialect(name string) Dialect {
 	return Sh
 }
 
-// runXargs appends what xargs would append where the text shows it.
-func (w *walker) runXargs(i int, c Call, rest []Word) {
+// runXargs runs the words with what xargs reads, where the text shows it: put
+// in the place of a mark line by line, or appended.
+func (w *walker) runXargs(i int, c Call, o options, rest []Word) {
 	input, known := w.input(&c)
-	w.inner(i, c, rest, func(in *Call) {
-		in.PipeFrom, in.In = nil, nil
-		in.More = true
-		if known {
-			in.Words = in.Words[:len(in.Words):len(in.Words)]
-			for _, f := range strings.FieldsFunc(input, func(r rune) bool { return r <= ' ' }) {
-				in.Words = append(in.Words, Word{Value: f, Prefix: f, Literal: true, Span: in.Span})
-			}
+	run := func(words []Word) {
+		w.inner(i, c, words, func(in *Call) { in.PipeFrom, in.In, in.More = nil, nil, true })
+	}
+	if !known || len(rest) == 0 {
+		run(rest)
+		return
+	}
+	mark := ""
+	if m, ok := o.value("I J replace"); ok && m.Value != "" {
+		mark = m.Value
+	} else if o.has("i replace") {
+		mark = "{}"
+	}
+	var items []Word
+	for _, f := range splitInput(input, o, mark != "") {
+		items = append(items, Word{Value: f, Prefix: f, Literal: true, Span: Span{rest[0].Span.Start, max(rest[0].Span.Start, rest[len(rest)-1].Span.End)}})
+	}
+	if mark == "" {
+		run(append(rest[:len(rest):len(rest)], items...))
+		return
+	}
+	for _, words := range fill(rest, items, mark) {
+		run(words)
+	}
+}
+
+// splitInput is how xargs splits what it reads.
+func splitInput(input string, o options, lines bool) []string {
+	delimiter := ""
+	switch d, ok := o.value("d delimiter"); {
+	case ok:
+		delimiter = decodeANSIC(d.Value)
+	case o.has("0 null"):
+		delimiter = "\x00"
+	case lines:
+		delimiter = "\n"
+	}
+	if delimiter == "" {
+		return strings.FieldsFunc(input, func(r rune) bool { return r <= ' ' })
+	}
+	var out []string
+	for _, f := range strings.Split(input, delimiter[:1]) {
+		if lines {
+			f = strings.TrimLeft(f, " \t")
 		}
-	})
+		if strings.Trim(f, " \n") != "" {
+			out = append(out, strings.TrimSuffix(f, "\n"))
+		}
+	}
+	return out
 }

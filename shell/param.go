@@ -28,6 +28,11 @@ func (b *builder) param(p *syntax.ParamExp, q quoting) {
 		b.from = append(b.from, Origin{name, v.at})
 	}
 	switch {
+	case p.Excl && name == "#": // ${!#} is the last parameter
+		v, set = value{}, true
+		if n := len(b.w.sc.params); b.w.sc.hasParams && n > 0 {
+			v = b.w.sc.params[n-1]
+		}
 	case p.Excl && p.Names == 0 && v.known && !v.isList && v.text != "":
 		v, set = b.w.lookup(v.text)
 	case p.Excl || p.Names != 0 || p.Length || p.Width || p.IsSet || p.Flags != nil || len(p.Modifiers) > 0:
@@ -223,9 +228,7 @@ func (b *builder) expansion(p *syntax.ParamExp, v value, set bool, q quoting, of
 				b.eval = true
 				b.subs = append(b.subs, b.w.reeval(v.text, b.span)...)
 			}
-			if pattern.Value != "Q" {
-				v = value{}
-			}
+			v = operate(pattern.Value, v)
 		} else {
 			v = transform(exp.Op, v, pattern)
 		}
@@ -251,6 +254,27 @@ func trimGlob(op syntax.ParExpOperator, v value, pattern string) value {
 		return value{}
 	}
 	v.text = text
+	return v
+}
+
+// operate is ${x@OP} of a known text.
+func operate(op string, v value) value {
+	if !v.known || v.isList {
+		return value{}
+	}
+	switch op {
+	case "Q":
+	case "L":
+		v.text = strings.ToLower(v.text)
+	case "U":
+		v.text = strings.ToUpper(v.text)
+	case "u":
+		if v.text != "" {
+			v.text = strings.ToUpper(v.text[:1]) + v.text[1:]
+		}
+	default:
+		return value{}
+	}
 	return v
 }
 

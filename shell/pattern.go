@@ -40,6 +40,23 @@ func namedByPattern(words []Word) []Word {
 	return words
 }
 
+// namedAround takes r${x}m and "$BIN"/rm for what they are while the variables
+// are empty, when that is one of the programs above. The word stays a guess.
+func namedAround(words []Word) []Word {
+	first := words[0]
+	if len(first.Subs) > 0 || first.Proc != 0 {
+		return words
+	}
+	base := path.Base(first.Value)
+	for _, name := range patternNames {
+		if name == base {
+			first.Guess = true
+			return append([]Word{first}, words[1:]...)
+		}
+	}
+	return words
+}
+
 func matchPath(pattern, dir string) bool {
 	ok, err := path.Match(pattern, dir)
 	return ok && err == nil

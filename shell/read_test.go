@@ -54,8 +54,10 @@ var readingCases = []struct {
 	{`/bin/r? a; /usr/b*/[d]d b; ./r? c; r? d`, `/bin/rm? a; /usr/bin/dd? b; ./r? c; r? d`},
 	{`echo 'rm a' > >(sh); source <(echo rm b); bash <(echo rm c)`, `sh; echo rm a; rm a; echo rm b; source ?; rm b; echo rm c; bash ?; rm c`},
 	{`parallel 'ls -{}' ::: a b; parallel ls x{} ::: c; su - <<< 'rm d'`, `parallel ls -{} ::: a b; ls -a; ls -b; parallel ls x{} ::: c; ls xc; su -; rm d`},
-	{`pnpm -C d exec rm a; asdf exec rm b; chamber exec s -- rm c; setarch -R rm d; /lib64/ld-linux-x86-64.so.2 rm e; cmake -E time rm f; sg g -c 'rm h'`,
-		`pnpm -C d exec rm a; rm a; asdf exec rm b; rm b; chamber exec s -- rm c; rm c; setarch -R rm d; rm d; /lib64/ld-linux-x86-64.so.2 rm e; rm e; cmake -E time rm f; rm f; sg g -c rm h; rm h`},
+	{
+		`pnpm -C d exec rm a; asdf exec rm b; chamber exec s -- rm c; setarch -R rm d; /lib64/ld-linux-x86-64.so.2 rm e; cmake -E time rm f; sg g -c 'rm h'`,
+		`pnpm -C d exec rm a; rm a; asdf exec rm b; rm b; chamber exec s -- rm c; rm c; setarch -R rm d; rm d; /lib64/ld-linux-x86-64.so.2 rm e; rm e; cmake -E time rm f; rm f; sg g -c rm h; rm h`,
+	},
 	{`eval 'X=/'; rm $X; eval cd /; rm {,y}`, `eval X=/; ; rm /; eval cd /; cd /; rm y`},
 	{`X=/ ls; rm $X; A=/ B=$A ls; rm $A`, `ls; rm ?; ls; rm ?`},
 	{

@@ -68,6 +68,8 @@ func (w *walker) special(i int, c Call, sp *carrier, o options, rest []Word) {
 				break
 			}
 		}
+	case "xterm", "konsole", "x-terminal-emulator", "urxvt", "rxvt", "lxterminal", "xfce4-terminal", "terminator", "st", "alacritty", "foot", "wezterm", "kitty":
+		w.runTerminal(i, c, args)
 	case "setarch":
 		w.runSetarch(i, c, args)
 	case "sg": // sg GROUP [-c] TEXT
@@ -131,6 +133,25 @@ func (w *walker) runCMake(i int, c Call, args []Word) {
 	case "remove_directory":
 		at := args[1].Span
 		w.inner(i, c, append([]Word{literalWord("rm", at), literalWord("-r", at)}, rest...), nil)
+	}
+}
+
+// runTerminal reads a terminal's -e COMMAND…, -x COMMAND… and -- COMMAND…; one
+// word may be a command line.
+func (w *walker) runTerminal(i int, c Call, args []Word) {
+	for k, a := range args {
+		if !listed("-e -x --", a.Value) && !(k == 0 && !strings.HasPrefix(a.Value, "-") && listed("kitty foot st", c.Name())) {
+			continue
+		}
+		if strings.HasPrefix(a.Value, "-") {
+			k++
+		}
+		if k+1 == len(args) {
+			w.runText(i, c, args[k:], Sh, w.sc.newProcess())
+		} else {
+			w.inner(i, c, args[k:], nil)
+		}
+		return
 	}
 }
 
@@ -234,7 +255,7 @@ func (w *walker) runParallel(i int, c Call, args []Word) {
 		}
 	}
 	isText := len(words) == 1 && strings.ContainsAny(words[0].Value, " \t;|&<>()")
-	for _, words := range fill(words, extra) {
+	for _, words := range fill(words, extra, "{}") {
 		if isText {
 			w.runText(i, c, words, Sh, w.sc.newProcess())
 		} else {
@@ -246,12 +267,12 @@ func (w *walker) runParallel(i int, c Call, args []Word) {
 // maxFilled bounds the copies of a command that are made for its arguments.
 const maxFilled = 16
 
-// fill puts arguments in the place of {}, one command for each; without {} in
+// fill puts arguments in the place of a mark, one command for each; without it in
 // the words, and with too many of them, they all stand at the end of one.
-func fill(words, extra []Word) [][]Word {
+func fill(words, extra []Word, mark string) [][]Word {
 	holds := false
 	for _, a := range words {
-		holds = holds || strings.Contains(a.Value, "{}")
+		holds = holds || strings.Contains(a.Value, mark)
 	}
 	if !holds || len(extra) == 0 || len(extra) > maxFilled {
 		return [][]Word{append(words[:len(words):len(words)], extra...)}
@@ -261,7 +282,7 @@ func fill(words, extra []Word) [][]Word {
 		filled := append([]Word{}, words...)
 		for k := range filled {
 			a := &filled[k]
-			if v := strings.ReplaceAll(a.Value, "{}", x.Value); v != a.Value {
+			if v := strings.ReplaceAll(a.Value, mark, x.Value); v != a.Value {
 				*a = Word{Value: v, Literal: a.Literal && x.Literal, Glob: a.Glob || x.Glob, Span: a.Span}
 				if a.Literal {
 					a.Prefix = v

@@ -97,8 +97,13 @@ func (w *walker) emit(c Call) int {
 	c.Func = w.fn
 	c.Trap = w.trap
 	c.Dir = w.sc.dir
-	if len(c.Words) > 0 && c.Words[0].Glob {
-		c.Words = namedByPattern(c.Words)
+	if len(c.Words) > 0 {
+		switch first := &c.Words[0]; {
+		case first.Glob:
+			c.Words = namedByPattern(c.Words)
+		case !first.Literal && !first.Guess && first.Value != "":
+			c.Words = namedAround(c.Words)
+		}
 	}
 	if c.PipeFrom == nil {
 		c.PipeFrom = w.pipeFrom
@@ -351,6 +356,11 @@ func (w *walker) forClause(cmd *syntax.ForClause) {
 	var items []Word
 	for _, it := range iter.Items {
 		items = w.fields(it, items)
+	}
+	if !iter.InPos.IsValid() { // for x; do: the parameters
+		for _, v := range w.sc.params {
+			items = append(items, Word{Value: v.text, Prefix: v.text, Literal: v.known, Glob: v.glob, Quoted: true, Span: w.span(iter)})
+		}
 	}
 	w.wordCall("for", items, w.span(iter))
 	// Items that leave the directory come first: the bound on repeated walks
