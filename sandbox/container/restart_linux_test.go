@@ -101,8 +101,17 @@ func (d *ownDocker) start(options ...string) {
 	d.await(d.cli("version"))
 }
 
+// kill waits until the engine itself knows that a container runs: one that it is just
+// starting ends with it.
 func (d *ownDocker) kill(with syscall.Signal) {
 	d.Helper()
+	running := await(func() bool {
+		out, err := d.cli("ps", "-q", "--filter", "label=run.sbx.uid").Output()
+		return err == nil && len(out) > 0
+	})
+	if !running {
+		d.Fatal("no container runs")
+	}
 	check(d, d.daemon.Process.Signal(with))
 	<-d.ended
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -86,6 +87,36 @@ func TestTerminalOnOneStream(t *testing.T) {
 		check(r, err)
 		if strings.TrimSpace(out.String()) != "a\nb5" || result.ExitCode != 0 {
 			r.Errorf("%q, %+v", out.String(), result)
+		}
+	})
+}
+
+// What a command has printed last is shown, also on a terminal that is slower than the
+// end of the command.
+func TestTerminalTail(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		ours, callers := openTerminal(r)
+		said := make(chan string)
+		go func() {
+			var all strings.Builder
+			buffer := make([]byte, 1024)
+			for {
+				time.Sleep(2 * time.Millisecond) // the kernel's buffers fill
+				n, err := ours.Read(buffer)
+				all.Write(buffer[:n])
+				if text := all.String(); err != nil || strings.Contains(text[max(0, len(text)-2*len(buffer)):], "no more") {
+					said <- text
+					return
+				}
+			}
+		}()
+		result, err := r.open().Run(r.Context(), sandbox.Command{
+			Argv: []string{"sh", "-c", "seq 20000; exit 4"}, Env: r.env(), Stdin: callers, Stdout: callers, Stderr: callers, Timeout: longest,
+		})
+		check(r, err)
+		_, _ = callers.WriteString("no more")
+		if out := <-said; !strings.Contains(out, "\n19999\r\n20000\r\n") || result.ExitCode != 4 {
+			r.Errorf("%q, %+v", out[max(0, len(out)-60):], result)
 		}
 	})
 }

@@ -26,6 +26,10 @@ type terminal struct {
 	done     sync.WaitGroup
 }
 
+// lastOutput is how long a terminal may take to show what was printed when the command
+// has ended. A program of this machine would wait without end.
+const lastOutput = 20 * time.Second
+
 // terminalOf finds the streams that are terminals.
 func terminalOf(cmd sandbox.Command) *terminal {
 	t := &terminal{}
@@ -174,7 +178,7 @@ func (t *terminal) close() {
 	}
 	select {
 	case <-t.printing:
-	case <-time.After(time.Second): // a daemon that left the container's tree cannot exist; a stuck terminal can
+	case <-time.After(lastOutput): // a daemon that left the container's tree cannot exist; a stuck terminal can
 	}
 	if t.wake[1] != nil {
 		_ = t.wake[1].Close()
