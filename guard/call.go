@@ -24,6 +24,10 @@ func (k *checker) call(i int) {
 	if len(k.written) > 0 && len(c.Words) > 0 && strings.IndexByte(c.Words[0].Value, '/') >= 0 {
 		k.runWritten(i, c, &c.Words[0])
 	}
+	if name == "ln" || name == "gln" {
+		k.noteLink(c)
+		return
+	}
 	switch familyOf(name) {
 	case removers:
 		k.remove(i, c, name)

@@ -41,7 +41,7 @@ func forksForever(text string) bool {
 	text = strings.ToLower(strings.Join(strings.Fields(text), ""))
 	for _, bomb := range [...]string{
 		"forkwhilefork", "forkwhile1", "forkwhiletrue", "forkwhile(1", "while1{fork", "while(1){fork", "while(true){fork", "for(;;){fork", "loop{fork", "loopdofork", "whiletruedofork",
-		"while1:os.fork()", "whiletrue:os.fork()", "while1:fork()", "whiletrue:fork()", "while(1)fork", "while(1){pcntl_fork", "while(true){pcntl_fork",
+		"while1:os.fork()", "whiletrue:os.fork()", "while1:fork()", "whiletrue:fork()", "while(1)fork", "while(1){pcntl_fork", "while(1)pcntl_fork", "while(true)pcntl_fork", "for(;;)pcntl_fork", "for(;;){pcntl_fork", "while(true){pcntl_fork",
 		"for(;;)fork", "while(1){os.fork", "foreverfork", "fork()whilefork()", "fork()while1",
 	} {
 		if strings.Contains(text, bomb) {
@@ -186,6 +186,20 @@ func (p *code) identifier(j int) {
 		}
 		if p.kind(end-1) == 'i' { // e = require("child_process").execSync
 			p.renamed(name, p.tokens[end-1].text)
+		}
+		return
+	}
+	if p.lang.name == "awk" && next == '|' && p.kind(j+2) == 'i' && p.tokens[j+2].text == "getline" { // cmd | getline
+		if v, ok := p.lookup(name); ok {
+			p.run(v)
+		}
+		return
+	}
+	if name == "getattr" && next == '(' { // getattr(os, "system")("…")
+		if end := p.matching(j + 1); p.kind(end-1) == 's' && p.kind(end+1) == '(' {
+			if act := actionOf(p.lang, p.tokens[end-1].text); act != noAction {
+				p.act(act, j, end+2, p.matching(end+1))
+			}
 		}
 		return
 	}

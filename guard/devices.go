@@ -122,6 +122,9 @@ func (k *checker) device(c *shell.Call, w *shell.Word) (device, string) {
 // writes judges a file that the call writes to.
 func (k *checker) writes(i int, c *shell.Call, w *shell.Word) {
 	d, shown := k.device(c, w)
+	if d == noDevice && len(k.links) > 0 {
+		d, shown = k.throughLink(c, w)
+	}
 	if (d == diskDevice || d == memoryDevice) && k.allows(rows[wayDisk].ID, shown) {
 		return
 	}
@@ -133,6 +136,48 @@ func (k *checker) writes(i int, c *shell.Call, w *shell.Word) {
 	case sysrqTrigger:
 		k.report(waySysrq, i, shown, writing(c, shown))
 	}
+}
+
+// link is a symbolic link that the command made before.
+type link struct {
+	path   string
+	call   *shell.Call
+	target *shell.Word
+}
+
+// noteLink remembers ln -s TARGET NAME, for the case that a later call writes
+// to NAME.
+func (k *checker) noteLink(c *shell.Call) {
+	o := options{args: c.Args(), takes: "St", long: "suffix target-directory"}
+	var operands []*shell.Word
+	symbolic := false
+	for a, ok := o.next(); ok; a, ok = o.next() {
+		if a.operand() {
+			operands = append(operands, a.value)
+		}
+		symbolic = symbolic || a.is('s', "symbolic")
+	}
+	if !symbolic || len(operands) != 2 || len(k.links) >= maxWritten {
+		return
+	}
+	if v, ok := certain(k.s, operands[1]); ok && v != "" {
+		k.links = append(k.links, link{k.below(c.Dir, v), c, operands[0]})
+	}
+}
+
+// throughLink judges what a link of the same command leads to.
+func (k *checker) throughLink(c *shell.Call, w *shell.Word) (device, string) {
+	v, ok := certain(k.s, w)
+	if !ok || v == "" {
+		return noDevice, ""
+	}
+	path := k.below(c.Dir, v)
+	for j := range k.links {
+		if l := &k.links[j]; l.path == path && path != "" {
+			return k.device(l.call, l.target)
+		}
+	}
+	return noDevice, ""
 }
 
 // writing prints the program and the word that names the device, or the

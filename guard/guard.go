@@ -38,6 +38,7 @@ type checker struct {
 	names nameMemo
 
 	written []script // files that this text wrote
+	links   []link
 	allow   *allowance
 }
 

@@ -308,12 +308,19 @@ func (w *walker) readNames(c *Call, args []Word) {
 	if len(lines) > 1 {
 		return
 	}
-	rest := strings.TrimSpace(lines[0])
+	rest, separator := strings.TrimSpace(lines[0]), " "
+	for _, a := range c.Assigns { // IFS=: read a b
+		if a.Name == "IFS" && a.Value.Literal && len(a.Value.Value) == 1 {
+			separator = a.Value.Value
+		}
+	}
 	for i, name := range names {
 		field := rest
 		if i < len(names)-1 {
-			field, rest, _ = strings.Cut(rest, " ")
-			rest = strings.TrimLeft(rest, " \t")
+			field, rest, _ = strings.Cut(rest, separator)
+			if separator == " " {
+				rest = strings.TrimLeft(rest, " \t")
+			}
 		}
 		w.sc.set(name, value{text: field, known: true})
 	}

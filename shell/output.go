@@ -69,6 +69,7 @@ func (w *walker) outputOf(i int) (string, bool) {
 		if len(args) == 0 || len(args) == 1 && args[0].Value == "-" || c.Name() == "tee" {
 			return w.input(c)
 		}
+		return w.joined(c)
 	case "base64", "base32", "xxd", "rev", "tac", "basenc", "openssl", "tr":
 		return w.decoded(c)
 	case "dirname", "basename", "realpath", "readlink", "whoami", "git":
@@ -77,6 +78,25 @@ func (w *walker) outputOf(i int) (string, bool) {
 		return "", true
 	}
 	return "", false
+}
+
+// joined is what cat prints of process substitutions and standard input.
+func (w *walker) joined(c *Call) (string, bool) {
+	var b strings.Builder
+	for _, a := range c.Args() {
+		text, ok := "", false
+		switch {
+		case a.Proc == '<':
+			text, ok = w.output(a.Subs)
+		case a.Value == "-":
+			text, ok = w.input(c)
+		}
+		if !ok || b.Len()+len(text) > maxOutput {
+			return "", false
+		}
+		b.WriteString(text)
+	}
+	return b.String(), true
 }
 
 // input is the text on a call's standard input, when it is known.

@@ -70,6 +70,12 @@ func (w *walker) special(i int, c Call, sp *carrier, o options, rest []Word) {
 		}
 	case "xterm", "konsole", "x-terminal-emulator", "urxvt", "rxvt", "lxterminal", "xfce4-terminal", "terminator", "st", "alacritty", "foot", "wezterm", "kitty":
 		w.runTerminal(i, c, args)
+	case "entr":
+		if o.has("s") {
+			w.runText(i, c, rest[:min(1, len(rest))], Sh, w.sc.newProcess())
+		} else {
+			w.inner(i, c, rest, nil)
+		}
 	case "setarch":
 		w.runSetarch(i, c, args)
 	case "sg": // sg GROUP [-c] TEXT
