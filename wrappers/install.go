@@ -43,9 +43,23 @@ func place(kind, home, text string) (path string, err error) {
 	name := kind + ".sh"
 	path = filepath.Join(home, folder, name)
 	if err := install(home, name, text); err != nil {
-		return "", fmt.Errorf("install wrapper %q: %w", path, err)
+		return "", fmt.Errorf("install wrapper %q: %w", path, cause(err))
 	}
 	return path, nil
+}
+
+// cause drops the call and the name of a file that nobody has heard of, such as the
+// one beside the script that takes its place.
+func cause(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		return link.Err
+	}
+	return err
 }
 
 func install(home, name, text string) error {

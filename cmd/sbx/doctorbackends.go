@@ -141,7 +141,7 @@ func (c *doctorCall) measured(m chooser.Measured) {
 		what += ", " + m.Capabilities.Version
 	}
 	if m.Capabilities.Apart {
-		what += ", commands see an image"
+		what += ", commands see " + seenBy(name)
 	}
 	what += " (" + ago(m.When) + ")"
 	l, do := levelOK, ""

@@ -37,6 +37,9 @@ func (c *doctorCall) configuration() {
 		c.add(levelBroken, "every command is refused: "+err.Error(), do)
 		return
 	}
+	if over, err := config.ReadOverrides(os.Getenv); err == nil { // an error is told below
+		new(sshFlags).settle(&file.SSH, over)
+	}
 	c.file, c.usable = file, true
 	if !file.Found {
 		return

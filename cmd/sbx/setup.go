@@ -33,6 +33,7 @@ in config.json to its path. All else in that file stays as it is. It installs no
   --backend NAME    instead of asking
   --network WHAT    off, on, or allow:HOST,… (sbx network --help): what commands may reach
   --image IMAGE     of containers (default: python:3.12-slim)
+  --ssh-host HOST   the machine of the backend ssh, as ssh names it
   --yes             change it without asking; what no flag says is as recommended, or as
                     it is configured (network, image)
   --remove          take back what setup has done, and ask for nothing else
@@ -45,6 +46,7 @@ type setupCall struct {
 	flags
 	backend, image string
 	net            networkWord
+	ssh            sshFlags
 	yes, remove    bool
 
 	asker  asker
@@ -58,6 +60,7 @@ func newSetupCall() *setupCall {
 	c.StringVar(&c.backend, "backend", "", "")
 	c.Var(&c.net, "network", "")
 	c.StringVar(&c.image, "image", "", "")
+	c.StringVar(&c.ssh.host, "ssh-host", "", "")
 	c.BoolVar(&c.yes, "yes", false, "")
 	c.BoolVar(&c.remove, "remove", false, "")
 	return c
@@ -76,12 +79,14 @@ func setupCommand(s *streams, args []string) int {
 		return exitOK
 	case err == nil && len(c.operands)+len(c.after) > 0:
 		err = usage("setup takes no operand", "sbx setup --help has examples")
-	case err == nil && c.remove && c.backend+string(c.net)+c.image != "":
+	case err == nil && c.remove && c.backend+string(c.net)+c.image+c.ssh.host != "":
 		err = usage("--remove with other settings", "sbx setup --remove takes back what was set up")
 	case err == nil && c.backend != "" && c.backend != kindNone && kindOf(c.backend) == "":
 		err = noWrapper(c.backend)
 	case err == nil && c.image != "" && slices.Contains(withoutImages[:], wrappers.Backend(kindOf(c.backend))):
 		err = noImage(c.image, c.backend)
+	case err == nil && c.ssh.host != "" && c.backend != "" && c.backend != kindSSH:
+		err = usage("--ssh-host with the backend "+c.backend, "--backend ssh runs commands on another machine")
 	case err == nil && c.net == "auto":
 		err = usage("--network auto", "off, on or allow:HOST,… are what a wrapper can promise")
 	}
@@ -118,7 +123,11 @@ func (c *setupCall) locate() (err error) {
 	if c.config, err = config.Locate(os.Getenv); err != nil {
 		return err
 	}
-	c.file, err = config.Load(os.Getenv)
+	if c.file, err = config.Load(os.Getenv); err != nil {
+		return err
+	}
+	over, err := config.ReadOverrides(os.Getenv)
+	c.ssh.settle(&c.file.SSH, over)
 	return err
 }
 
@@ -136,6 +145,9 @@ type measured struct {
 
 // kindNone is no wrapper at all.
 const kindNone = "none"
+
+// kindSSH runs commands on another machine, which has to be named.
+const kindSSH = "ssh"
 
 // kindTheirs is a wrapper that sbx did not write, and leaves as it is.
 const kindTheirs = "keep"
@@ -198,6 +210,11 @@ func (c *setupCall) setUp(ctx context.Context, s *streams) error {
 		if chosen, err = c.chooseBackend(s, list, best); err != nil {
 			return err
 		}
+		if chosen.kind == kindSSH && c.file.SSH.Host == "" && !c.yes {
+			if chosen, err = c.chooseMachine(ctx); err != nil {
+				return err
+			}
+		}
 	} else {
 		chosen.kind = kindNone
 	}
@@ -223,6 +240,28 @@ func (c *setupCall) setUp(ctx context.Context, s *streams) error {
 		return err
 	}
 	return c.apply(ctx, s, chosen)
+}
+
+// chooseMachine asks for the machine of the backend ssh, and measures it.
+func (c *setupCall) chooseMachine(ctx context.Context) (option, error) {
+	var err error
+	c.file.SSH.Host, err = c.asker.line("Which machine? As ssh names it", "", func(host string) error {
+		if strings.ContainsAny(host, " \t") || strings.HasPrefix(host, "-") {
+			return errors.New("want HOST or USER@HOST")
+		}
+		return nil
+	})
+	if err == nil && c.file.SSH.Host == "" {
+		err = errStopped
+	}
+	if err != nil {
+		return option{}, err
+	}
+	list, _, err := c.options(ctx)
+	if err != nil {
+		return option{}, err
+	}
+	return list[slices.IndexFunc(list, func(o option) bool { return o.kind == kindSSH })], nil
 }
 
 // unusable says why a backend cannot be set up, and what to install. Nothing else
@@ -315,11 +354,19 @@ func (o option) describe(recommended bool) string {
 	}
 	switch {
 	case o.capabilities.Apart:
-		return what + "; commands see an image, not this host's programs"
+		return what + "; commands see " + seenBy(wrappers.Backend(o.kind)) + ", not this host's programs"
 	case recommended:
 		return what + ", the strongest of those where commands see this host's programs"
 	}
 	return what + "; commands see this host's programs"
+}
+
+// seenBy is what commands see of a backend that does not show them this host.
+func seenBy(backend string) string {
+	if backend == kindSSH {
+		return "another machine"
+	}
+	return "an image"
 }
 
 // recommendedNetwork is what --yes configures where nothing is.

@@ -24,6 +24,7 @@ var (
 	sandboxKey = []string{"sandbox"}
 	networkKey = []string{"sbx", "network"}
 	imageKey   = []string{"sbx", "container", "image"}
+	machineKey = []string{"sbx", "ssh", "host"}
 )
 
 // setupRecord is what setup has done, for --remove: a file beside the wrapper.
@@ -55,10 +56,14 @@ func (c *setupCall) readRecord() setupRecord {
 // changes are those of the configuration, without what is there already.
 func (c *setupCall) changes(path string) []config.Change {
 	var list []config.Change
+	machine := "" // whatever names it now, the wrapper has to know
+	if path == c.wrapperPath(kindSSH) {
+		machine = c.file.SSH.Host
+	}
 	for _, want := range [...]struct {
 		key   []string
 		value string
-	}{{sandboxKey, path}, {networkKey, string(c.net)}, {imageKey, c.image}} {
+	}{{sandboxKey, path}, {networkKey, string(c.net)}, {imageKey, c.image}, {machineKey, machine}} {
 		if have, _ := config.ReadText(c.config, want.key); want.value != "" && have != want.value {
 			list = append(list, config.Change{Key: want.key, Value: want.value})
 		}
@@ -270,11 +275,14 @@ func (c *setupCall) prove(ctx context.Context, s *streams, wrapper string) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, wrapper, "sh", "-c", `echo written >inside && ! (echo escaped >"$0") 2>/dev/null`, filepath.Join(outside, "canary"))
+	cmd := exec.CommandContext(ctx, wrapper, "sh", "-c", `echo written >inside && ! (echo escaped >"$1") 2>/dev/null`, "sh", filepath.Join(outside, "canary"))
 	cmd.Dir = ws
 	cmd.Env = append(os.Environ(), workspaceVar+"="+ws, "XDG_CACHE_HOME="+caches)
 	if c.image != "" {
 		cmd.Env = append(cmd.Env, "PEPE_SANDBOX_IMAGE="+c.image)
+	}
+	if host := c.file.SSH.Host; host != "" {
+		cmd.Env = append(cmd.Env, "PEPE_SANDBOX_SSH_HOST="+host)
 	}
 	if word, ok := map[networkWord]string{"off": "none", "on": "bridge"}[c.net]; ok {
 		cmd.Env = append(cmd.Env, "PEPE_SANDBOX_NET="+word)
@@ -301,11 +309,13 @@ func (c *setupCall) prove(ctx context.Context, s *streams, wrapper string) error
 	if _, serr := os.Lstat(filepath.Join(outside, "canary")); serr == nil {
 		return fail("a command wrote outside of its workspace")
 	}
-	if err != nil {
+	text, rerr := os.ReadFile(filepath.Join(ws, "inside"))
+	wrote := rerr == nil && string(text) == "written\n"
+	switch exit := (*exec.ExitError)(nil); {
+	case err != nil && (wrote || !errors.As(err, &exit) || exit.ExitCode() == exitNotStarted):
 		return fail(cmp.Or(err.Error(), "it failed"))
-	}
-	if text, rerr := os.ReadFile(filepath.Join(ws, "inside")); rerr != nil || string(text) != "written\n" {
-		return fail("a command could not write in its workspace")
+	case !wrote:
+		return fail("a command could not write in its workspace " + ws)
 	}
 	fmt.Fprintln(s.out, "proved: a command through the wrapper wrote in its workspace, and could not beside it")
 	return nil

@@ -234,6 +234,28 @@ func (s *script) output(c *exec.Cmd) (string, int) {
 
 // What the old scripts got wrong: input, arguments, status, the user, /tmp of the
 // host, files dropped into the workspace.
+// What is mounted below / is no more writable than / is.
+func TestStandaloneMounts(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root mounts anything")
+	}
+	for _, kind := range []string{"bwrap", "firejail"} {
+		s := &script{T: t, path: install(t, kind), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C"}}
+		s.room()
+		at := s.outside + "/a b"
+		check(t, os.Mkdir(at, 0o755))
+		c := s.command("sh", "-c", `echo x >in; (echo x >"$1") 2>/dev/null || echo refused`, "sh", at+"/canary")
+		c.Path, c.Args = "/usr/bin/unshare", append([]string{"unshare", "-m", "--propagation", "private", "sh", "-c", `mount -t tmpfs none "$1" &&
+			: >"$1/control" && "$2" sh -c "$5" sh "$1/canary" && ls "$1"`, "sh", at, s.path}, c.Args[1:]...)
+		if out, code := s.output(c); code != 0 || out != "refused\ncontrol\n" {
+			t.Errorf("%s: %d, %q", kind, code, out)
+		}
+		if _, err := os.Stat(s.workspace + "/in"); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
 // keepsHome tries to write in the home of the user, also where HOME names another one,
 // and where the workspace lies in it.
 func (s *script) keepsHome() {

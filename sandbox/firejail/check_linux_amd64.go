@@ -3,6 +3,7 @@ package firejail
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,7 +76,7 @@ func (s *session) check(pid int, sc scene) error {
 	if err != nil {
 		return fmt.Errorf("look at the mounts of the command: %w", err)
 	}
-	v := view{root: root, points: points(string(text)), scene: sc, exact: s.host.Exact}
+	v := view{root: root, points: points(string(text)), scene: sc, exact: s.host.Exact, uid: layout.SubjectOf(s.profile).UID}
 	return v.check()
 }
 
@@ -105,6 +106,7 @@ type view struct {
 	points []string // mount points
 	scene
 	exact map[string]layout.Place
+	uid   uint32 // of the command
 }
 
 // open finds a path as the command does.
@@ -138,7 +140,7 @@ func (v view) check() error {
 	ours := hostDevices()
 	for _, name := range v.points {
 		at, seen := v.place(name)
-		if !seen || at.readOnly || v.mayWrite(name) {
+		if !seen || at.readOnly || v.mayWrite(name) || v.outOfReach(name) {
 			continue
 		}
 		switch {
@@ -157,15 +159,33 @@ func (v view) check() error {
 	return nil
 }
 
-// mayWrite says whether the layout lets the command write at a mount point.
-func (v view) mayWrite(name string) bool {
-	var nearest *layout.Spot
-	for i := range v.spots { // parents stand before children
-		if layout.IsBelow(name, v.spots[i].Path) {
-			nearest = &v.spots[i]
+// outOfReach says that the command's user gets to no file below a mount point: a
+// directory above it is another's and lets neither its group nor others through (an
+// access list lets nobody through whom the bits of the group do not). Firejail, which
+// looks as that user, leaves such a mount as it is.
+func (v view) outOfReach(name string) bool {
+	if v.uid == 0 {
+		return false
+	}
+	for dir := filepath.Dir(name); dir != "/"; dir = filepath.Dir(dir) {
+		fd, err := v.open(dir)
+		if err != nil {
+			return false
+		}
+		var st unix.Stat_t
+		err = unix.Fstat(fd, &st)
+		unix.Close(fd)
+		if err == nil && st.Uid != v.uid && st.Mode&0o011 == 0 {
+			return true
 		}
 	}
-	return nearest != nil && nearest.Writable() && nearest.From == ""
+	return false
+}
+
+// mayWrite says whether the layout lets the command write at a mount point.
+func (v view) mayWrite(name string) bool {
+	spot := nearest(v.spots, name)
+	return spot != nil && spot.Writable() && spot.From == ""
 }
 
 func (v view) checkSpot(spot layout.Spot) error {

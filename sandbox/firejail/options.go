@@ -14,6 +14,7 @@ import (
 type scene struct {
 	spots  []layout.Spot
 	run    []string // what lies in /run, without links
+	mounts []string // of the host, that can be written: firejail makes / read-only, and nothing that is mounted below
 	homes  []string // that firejail shows writable: of its user
 	isLink func(string) bool
 	// foreign says that something belongs to another user than the command's; nil:
@@ -65,6 +66,11 @@ func options(p sandbox.Profile, s scene) ([]string, error) {
 	if p.UnixAllow { // not covered then, and firejail leaves it as it is
 		list = append(list, inRun(s, "--read-only=")...)
 	}
+	for _, at := range s.mounts {
+		if !s.decides(at) {
+			list = append(list, "--read-only="+at)
+		}
+	}
 	for _, home := range s.homes {
 		list = append(list, "--read-only="+home)
 	}
@@ -81,6 +87,40 @@ func options(p sandbox.Profile, s scene) ([]string, error) {
 		}
 	}
 	return list, nil
+}
+
+// decides says that the spots say what becomes of a mount: it is below one that the
+// command may write, or that is covered.
+func (s scene) decides(at string) bool {
+	spot := nearest(s.spots, at)
+	return spot != nil && (spot.Writable() && spot.From == "" || spot.Kind == layout.Mask || spot.Kind == layout.Shut)
+}
+
+// nearest finds the spot that a path is at or below; nil where there is none.
+func nearest(spots []layout.Spot, at string) (found *layout.Spot) {
+	for i := range spots { // parents stand before children
+		if layout.IsBelow(at, spots[i].Path) {
+			found = &spots[i]
+		}
+	}
+	return found
+}
+
+// mountsIn lists the mount points of a mountinfo (proc_pid_mountinfo(5)) that can be
+// written, without those in places that firejail makes anew or covers.
+func mountsIn(text string) (list []string) {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 6 || !strings.HasPrefix(fields[5], "rw") || strings.HasPrefix(fields[len(fields)-1], "ro") {
+			continue
+		}
+		at := layout.Unescape(fields[4])
+		if at != "/" && !slices.ContainsFunc([]string{"/dev", "/proc", "/run", "/sys", "/tmp", "/var/tmp"}, func(own string) bool { return layout.IsBelow(at, own) }) {
+			list = append(list, at)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // optionOf is the option for one spot; none where firejail does it anyway.

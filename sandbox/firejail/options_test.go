@@ -2,6 +2,7 @@ package firejail
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,5 +79,43 @@ func TestNamesThatFirejailReadsAreRefused(t *testing.T) {
 	p := sandbox.Profile{Workspace: "/var/tmp/w"}
 	if _, err := options(p, scene{spots: layout.Of(p, layout.Terrain{IsDir: func(string) bool { return true }}), isLink: func(string) bool { return false }}); !errors.Is(err, sandbox.ErrStart) {
 		t.Errorf("a workspace in /var/tmp: %v", err)
+	}
+}
+
+func TestMountsIn(t *testing.T) {
+	got := mountsIn(`1 0 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
+2 1 0:41 / /srv/a\040b rw,relatime - tmpfs none rw,size=8192k
+3 1 0:42 / /data rw,nosuid master:3 - ext4 /dev/vdb rw
+4 1 0:42 / /data rw,nosuid - ext4 /dev/vdb rw
+5 1 7:1 / /snap/x ro,nodev - squashfs /dev/loop1 ro
+6 1 7:2 / /media/cd rw - iso9660 /dev/sr0 ro,norock
+7 1 0:5 / /dev rw - devtmpfs udev rw
+8 1 0:6 / /run/lock rw - tmpfs tmpfs rw
+9 1 0:7 / /tmp/x rw - tmpfs tmpfs rw
+10 1 0:8 / /dev2 rw - tmpfs tmpfs rw
+cut
+`)
+	if want := []string{"/data", "/dev2", "/srv/a b"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What is mounted below / is read-only by an option of its own, unless the command may
+// write there or does not see it.
+func TestMountsAreReadOnly(t *testing.T) {
+	p := sandbox.Profile{Workspace: "/data/ws"}
+	spots := layout.Of(p, layout.Terrain{Masks: []layout.Grant{{Path: "/hidden", Dir: true}}, IsDir: func(string) bool { return true }})
+	list, err := options(p, scene{spots: spots, mounts: []string{"/data", "/data/ws/below", "/hidden/x", "/srv"}, isLink: func(string) bool { return false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range list {
+		if strings.HasPrefix(o, "--read-only=/") || o == "--read-write=/data/ws" {
+			got = append(got, o)
+		}
+	}
+	if want := []string{"--read-only=/", "--read-only=/data", "--read-only=/srv", "--read-write=/data/ws"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -178,6 +178,11 @@ func (s *session) look() (scene, []string) {
 			}
 		}
 	}
+	if text, err := os.ReadFile("/proc/self/mountinfo"); err == nil {
+		sc.mounts = slices.DeleteFunc(mountsIn(string(text)), func(at string) bool {
+			return unix.Access(at, unix.F_OK) != nil // nor can firejail
+		})
+	}
 	return sc, hidden
 }
 

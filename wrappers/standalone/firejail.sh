@@ -59,13 +59,34 @@ esac
 [ -z "$script" ] || set -- --whitelist="$script" --read-only="$script" "$@"
 [ "$net" = bridge ] || set -- --net=none "$@"
 [ "$(id -u)" = 0 ] || set -- --noroot "$@"
+# From here on what comes first stands behind what follows: first is /, then what is
+# mounted below, which firejail leaves as it is, then homes, then what is writable.
 set -- --read-write=/dev/shm --read-write="$ws" --env=TMPDIR=/tmp "$@"
 for dir in "$home" "$account"; do
 	case $dir in
 	'' | / | /nonexistent) ;;
-	*) set -- --read-only="$dir" "$@" ;; # before what is writable in it
+	*) set -- --read-only="$dir" "$@" ;;
 	esac
 done
+while read -r _ _ _ _ dir flags _; do
+	case $flags,$dir in
+	rw*,/ | rw*,/dev | rw*,/dev/* | rw*,/proc | rw*,/proc/* | rw*,/run | rw*,/run/* | rw*,/sys | rw*,/sys/* | rw*,/tmp | rw*,/tmp/* | rw*,/var/tmp | rw*,/var/tmp/*) continue ;;
+	rw*) ;;
+	*) continue ;;
+	esac
+	case $dir in
+	*%*) refuse "firejail cannot take the name of the mount $dir; rename it" ;;
+	*\\*) # \040 is a blank
+		# shellcheck disable=SC2059 # which the format undoes
+		dir=$(printf "$dir")
+		;;
+	esac
+	case $dir in
+	"$ws" | "$ws"/*) continue ;;
+	*[\\\&\!\?\"\'\<\>%^\{\}\;,\*\[\]\#~]* | *:*) refuse "firejail cannot take the name of the mount $dir; rename it" ;;
+	esac
+	[ ! -e "$dir" ] || set -- --read-only="$dir" "$@"
+done </proc/self/mountinfo
 run firejail --quiet --noprofile --caps.drop=all --nonewprivs --seccomp \
 	--private-dev --blacklist=/var/tmp --disable-mnt --ipc-namespace \
 	--allow-debuggers --read-only=/ "$@"
