@@ -304,6 +304,9 @@ func (c *setupCall) chooseBackend(s *streams, list []option, best string) (optio
 			q.preset = len(q.choices)
 		}
 		about := s.named(o.describe(o.kind == best))
+		if o.kind == kindSSH && c.file.SSH.Host == "" {
+			about = "on another machine, which is asked for"
+		}
 		if o.kind == preset && preset != best {
 			about = "as it is: " + about
 		}
@@ -430,7 +433,7 @@ func listOfHosts(text string) error {
 }
 
 func (c *setupCall) chooseImage(o option) error {
-	if c.image != "" || c.yes || !o.capabilities.Apart {
+	if c.image != "" || c.yes || !o.capabilities.Apart || slices.Contains(withoutImages[:], wrappers.Backend(o.kind)) {
 		return nil
 	}
 	preset := c.file.Container.Image
