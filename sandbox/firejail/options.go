@@ -48,6 +48,8 @@ func options(p sandbox.Profile, s scene) ([]string, error) {
 	list := []string{
 		"--quiet", "--noprofile", "--deterministic-exit-code", "--deterministic-shutdown",
 		"--caps.drop=all", "--nonewprivs", "--ipc-namespace", "--private-dev",
+		// Devices that --private-dev shows beside those of the layout.
+		"--no3d", "--nodvd", "--noinput", "--nosound", "--notv", "--nou2f", "--novideo",
 	}
 	if p.Network == sandbox.NetworkNone {
 		list = append(list, "--net=none")

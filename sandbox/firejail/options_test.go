@@ -14,7 +14,8 @@ import (
 // is the same on every system that the test runs on.
 func TestOptions(t *testing.T) {
 	directories := func(name string) bool { return name != "/w/.git/config" && name != "/home/u/.netrc" }
-	always := "--quiet --noprofile --deterministic-exit-code --deterministic-shutdown --caps.drop=all --nonewprivs --ipc-namespace --private-dev"
+	always := "--quiet --noprofile --deterministic-exit-code --deterministic-shutdown --caps.drop=all --nonewprivs --ipc-namespace --private-dev" +
+		" --no3d --nodvd --noinput --nosound --notv --nou2f --novideo"
 	terrain := layout.Terrain{IsDir: directories, Masks: []layout.Grant{{Path: "/home/u/.ssh", Dir: true}, {Path: "/home/u/.netrc"}}}
 	for _, tt := range []struct {
 		name    string
