@@ -10,7 +10,7 @@ import (
 	"github.com/sbx-run/sbx/sandbox/pid1"
 )
 
-// holdsRules: the proxy is started on amd64 only.
+// holdsRules: it was tried on amd64 only.
 const holdsRules = false
 
 func runRuled(context.Context, *pid1.Conn, *sandbox.Egress, sandbox.Command, pid1.Setting) (sandbox.Result, error) {

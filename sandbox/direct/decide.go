@@ -198,8 +198,8 @@ var gaps = []struct {
 }
 
 const (
-	whyNoChild = "a listener for system calls needs a child that confines itself, which exists for amd64"
-	fixNoChild = "a machine of that architecture"
+	whyNoChild = "a listener for system calls needs a child that confines itself, which exists for amd64 and arm64"
+	fixNoChild = "a machine of one of those architectures"
 )
 
 // unasked is the gap of who requires records of denials and does not ask for

@@ -16,7 +16,7 @@ func testTerminalInput(r *room) {
 	master, name := terminal(t)
 	defer unix.Close(master)
 	if r.isFull() { // terminals outside are not to be seen
-		if got := r.do(r.confined(), "write-open", name); got != "ENOENT" {
+		if got := r.do(r.confined(), "open-write", name); got != "ENOENT" {
 			t.Errorf("open a terminal outside: %s", got)
 		}
 		name = "/dev/ptmx"
@@ -72,7 +72,7 @@ func testDevices(r *room) {
 		if got := r.do(shut, "read", node); !oneOf("EACCES|ENOENT", got) {
 			t.Errorf("read %s: %s", node, got)
 		}
-		if got := r.do(shut, "write-open", node); !oneOf("EACCES|ENOENT", got) {
+		if got := r.do(shut, "open-write", node); !oneOf("EACCES|ENOENT", got) {
 			t.Errorf("write %s: %s", node, got)
 		}
 		if tried == 4 {
@@ -86,7 +86,7 @@ func testDevices(r *room) {
 		if _, err := os.Stat(name); err != nil {
 			continue
 		}
-		if got := r.do(shut, "write-open", name); got != r.readOnlyErrno() {
+		if got := r.do(shut, "open-write", name); got != r.readOnlyErrno() {
 			t.Errorf("write %s: %s", name, got)
 		}
 	}

@@ -2,106 +2,30 @@ package notify
 
 import "golang.org/x/sys/unix"
 
-// none says that a call has no such argument.
-const none = -1
+// oldCalls are those that start at the current directory, or take times in
+// formats of the past. Newer architectures have none of them.
+func oldCalls() []call {
+	return []call{
+		one(unix.SYS_OPEN, "open", Write, none, 0, 1, true),
+		one(unix.SYS_CREAT, "creat", Write, none, 0, none, true),
 
-// call is a system call that is watched. Arguments are given by their index.
-type call struct {
-	nr     uint32
-	name   string
-	act    Act
-	dirs   [2]int // descriptors that relative paths start at; none: the current directory
-	paths  [2]int
-	flags  int // open flags of Read and Write, AT_ flags of the rest
-	follow bool
+		one(unix.SYS_MKDIR, "mkdir", Create, none, 0, none, false),
+		one(unix.SYS_MKNOD, "mknod", Create, none, 0, none, false),
+		one(unix.SYS_SYMLINK, "symlink", Create, none, 1, none, false),
+
+		one(unix.SYS_UNLINK, "unlink", Delete, none, 0, none, false),
+		one(unix.SYS_RMDIR, "rmdir", DeleteDir, none, 0, none, false),
+
+		two(unix.SYS_RENAME, "rename", Rename, [2]int{none, none}, [2]int{0, 1}, none),
+		two(unix.SYS_LINK, "link", Link, [2]int{none, none}, [2]int{0, 1}, none),
+
+		one(unix.SYS_CHMOD, "chmod", Mode, none, 0, none, true),
+		one(unix.SYS_CHOWN, "chown", Owner, none, 0, none, true),
+		one(unix.SYS_LCHOWN, "lchown", Owner, none, 0, none, false),
+		one(unix.SYS_UTIME, "utime", Times, none, 0, none, true),
+		one(unix.SYS_UTIMES, "utimes", Times, none, 0, none, true),
+		one(unix.SYS_FUTIMESAT, "futimesat", Times, 0, 1, none, true),
+	}
 }
 
-func one(dir, path int) (dirs, paths [2]int) { return [2]int{dir, none}, [2]int{path, none} }
-
-// calls lists what is watched. openat2, fchmodat2 and the calls on extended
-// attributes are missing: package filter refuses them altogether.
-func calls() []call {
-	var list []call
-	add := func(nr uint32, name string, act Act, dir, path, flags int, follow bool) {
-		dirs, paths := one(dir, path)
-		list = append(list, call{nr, name, act, dirs, paths, flags, follow})
-	}
-	two := func(nr uint32, name string, act Act, dirs, paths [2]int, flags int) {
-		list = append(list, call{nr, name, act, dirs, paths, flags, false})
-	}
-	add(unix.SYS_OPEN, "open", Write, none, 0, 1, true)
-	add(unix.SYS_OPENAT, "openat", Write, 0, 1, 2, true)
-	add(unix.SYS_CREAT, "creat", Write, none, 0, none, true)
-	add(unix.SYS_TRUNCATE, "truncate", Truncate, none, 0, none, true)
-
-	add(unix.SYS_CONNECT, "connect", Connect, none, none, none, false)
-
-	add(unix.SYS_MKDIR, "mkdir", Create, none, 0, none, false)
-	add(unix.SYS_MKDIRAT, "mkdirat", Create, 0, 1, none, false)
-	add(unix.SYS_MKNOD, "mknod", Create, none, 0, none, false)
-	add(unix.SYS_MKNODAT, "mknodat", Create, 0, 1, none, false)
-	add(unix.SYS_SYMLINK, "symlink", Create, none, 1, none, false)
-	add(unix.SYS_SYMLINKAT, "symlinkat", Create, 1, 2, none, false)
-
-	add(unix.SYS_UNLINK, "unlink", Delete, none, 0, none, false)
-	add(unix.SYS_UNLINKAT, "unlinkat", Delete, 0, 1, 2, false)
-	add(unix.SYS_RMDIR, "rmdir", DeleteDir, none, 0, none, false)
-
-	two(unix.SYS_RENAME, "rename", Rename, [2]int{none, none}, [2]int{0, 1}, none)
-	two(unix.SYS_RENAMEAT, "renameat", Rename, [2]int{0, 2}, [2]int{1, 3}, none)
-	two(unix.SYS_RENAMEAT2, "renameat2", Rename, [2]int{0, 2}, [2]int{1, 3}, 4)
-	two(unix.SYS_LINK, "link", Link, [2]int{none, none}, [2]int{0, 1}, none)
-	two(unix.SYS_LINKAT, "linkat", Link, [2]int{0, 2}, [2]int{1, 3}, 4)
-
-	add(unix.SYS_CHMOD, "chmod", Mode, none, 0, none, true)
-	add(unix.SYS_FCHMODAT, "fchmodat", Mode, 0, 1, none, true)
-	add(unix.SYS_FCHMOD, "fchmod", Mode, 0, none, none, true)
-	add(unix.SYS_CHOWN, "chown", Owner, none, 0, none, true)
-	add(unix.SYS_LCHOWN, "lchown", Owner, none, 0, none, false)
-	add(unix.SYS_FCHOWN, "fchown", Owner, 0, none, none, true)
-	add(unix.SYS_FCHOWNAT, "fchownat", Owner, 0, 1, 4, true)
-	add(unix.SYS_UTIME, "utime", Times, none, 0, none, true)
-	add(unix.SYS_UTIMES, "utimes", Times, none, 0, none, true)
-	add(unix.SYS_FUTIMESAT, "futimesat", Times, 0, 1, none, true)
-	add(unix.SYS_UTIMENSAT, "utimensat", Times, 0, 1, 3, true)
-	return list
-}
-
-// opensForWriting are the flags of open that change something. O_TMPFILE makes
-// a file without a name; its own bit is the upper one.
-const opensForWriting = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC | unix.O_TMPFILE&^unix.O_DIRECTORY
-
-// event gives what is known without looking into memory; false when the call is
-// none that is of interest.
-func (c *call) event(args *[6]uint64, acts Acts) (Event, bool) {
-	e := Event{Call: c.name, Act: c.act, Follow: c.follow}
-	at := uint64(0)
-	if c.flags != none {
-		at = args[c.flags]
-	}
-	switch {
-	case c.nr == unix.SYS_CREAT:
-		e.Create, e.Writes = true, true
-	case c.act == Write:
-		if at&unix.O_PATH != 0 {
-			return e, false
-		}
-		e.Create, e.Exclusive = at&unix.O_CREAT != 0, at&unix.O_EXCL != 0
-		e.Follow = at&unix.O_NOFOLLOW == 0 && !(e.Create && e.Exclusive)
-		e.Writes = at&(unix.O_ACCMODE|unix.O_TRUNC) != 0
-		if at&opensForWriting == 0 {
-			e.Act = Read
-		} else if at&unix.O_TMPFILE == unix.O_TMPFILE {
-			e.Create, e.Unnamed, e.Follow = false, true, at&unix.O_NOFOLLOW == 0
-		}
-	case c.act == Delete && at&unix.AT_REMOVEDIR != 0:
-		e.Act = DeleteDir
-	case c.act == Rename:
-		e.Exclusive = at&unix.RENAME_NOREPLACE != 0
-	case c.act == Link:
-		e.Follow = at&unix.AT_SYMLINK_FOLLOW != 0
-	case at&unix.AT_SYMLINK_NOFOLLOW != 0:
-		e.Follow = false
-	}
-	return e, acts.has(e.Act)
-}
+const auditArch = unix.AUDIT_ARCH_X86_64

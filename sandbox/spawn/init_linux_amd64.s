@@ -8,7 +8,7 @@
 // descriptor that becomes its standard error, the one over which it is let go, or
 // 0xffff, and the one of its order, or 0xffff: 16 letters each, one from A on per
 // nibble. argv[2] is the file to execute, argv[3…] its argv; with an order, see
-// order_linux_amd64.go, both are there, and its environment.
+// order_linux.go, both are there, and its environment.
 //
 // R9 stack at entry · R12 errfd · R13 lifeline · R14 mask, then the command's
 // pid · R15 statusfd · BX signalfd

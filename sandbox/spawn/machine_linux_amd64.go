@@ -1,0 +1,3 @@
+package spawn
+
+const elfMachine = 62 // EM_X86_64

@@ -1,0 +1,3 @@
+package spawn
+
+const elfMachine = 183 // EM_AARCH64
