@@ -287,7 +287,7 @@ func TestKilledCallers(t *testing.T) {
 	explainTiers(t, func(r *room) {
 		script := `for i in 1 2 3 4 5 6 7 8; do
 				(while :; do echo >"$0/x"; echo >y; done) 2>/dev/null & p=$!
-				sleep 0.05; kill -9 $p; wait $p
+				until [ -e y ]; do sleep 0.01; done; sleep 0.05; kill -9 $p; wait $p
 			done; exit 7`
 		_, result := r.explained("sh", "-c", script, r.outside)
 		if result.ExitCode != 7 || len(result.Denials) != 1 {
