@@ -245,3 +245,20 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 }
+
+// Copies of a command for its arguments, inside one another, and patterns are
+// bounded: what is not walked any more is listed as unknown.
+func TestNestedCopies(t *testing.T) {
+	text := "echo x"
+	for range 6 {
+		text = "printf '%s\\n' 0 1 2 3 4 5 6 7 8 9 a b c d e f | xargs -I{} sh -c " + quote(text+" {}")
+	}
+	if s := Parse(text, Bash); len(s.Calls) > 20_000 || len(s.Unknown) == 0 {
+		t.Errorf("%d calls, %d unknown", len(s.Calls), len(s.Unknown))
+	}
+	text = "x=" + strings.Repeat("a", 250) + strings.Repeat("; echo ${x%%*a*a*b}", 200) + "; rm y"
+	s := Parse(text, Bash)
+	if last := s.Calls[len(s.Calls)-1]; last.Name() != "rm" {
+		t.Errorf("the last call is %q", last.Name())
+	}
+}

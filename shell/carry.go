@@ -367,9 +367,7 @@ func (w *walker) runXargs(i int, c Call, o options, rest []Word) {
 		run(append(rest[:len(rest):len(rest)], items...))
 		return
 	}
-	for _, words := range fill(rest, items, mark) {
-		run(words)
-	}
+	w.each(fill(rest, items, mark), run)
 }
 
 // splitInput is how xargs splits what it reads.

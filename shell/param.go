@@ -230,7 +230,7 @@ func (b *builder) expansion(p *syntax.ParamExp, v value, set bool, q quoting, of
 			}
 			v = operate(pattern.Value, v)
 		} else {
-			v = transform(exp.Op, v, pattern)
+			v = b.w.r.transform(exp.Op, v, pattern)
 		}
 		b.param2(v, set, name, q, off)
 	}
@@ -244,9 +244,19 @@ func (b *builder) alternative(word *syntax.Word, q quoting) {
 }
 
 // trimGlob applies ${x%p} and its kin with a pattern.
-func trimGlob(op syntax.ParExpOperator, v value, pattern string) value {
+func (r *reader) trimGlob(op syntax.ParExpOperator, v value, pattern string) value {
 	suffix := op == syntax.RemSmallSuffix || op == syntax.RemLargeSuffix
 	if !suffix && op != syntax.RemSmallPrefix && op != syntax.RemLargePrefix {
+		return value{}
+	}
+	if text, ok := cutOneStar(op, v.text, pattern); ok {
+		v.text = text
+		return v
+	}
+	if len(v.text) > maxPattern {
+		return value{}
+	}
+	if r.patterns += len(v.text) * len(v.text); r.patterns > maxPatterns {
 		return value{}
 	}
 	text, ok := cutPattern(v.text, pattern, suffix, op == syntax.RemLargeSuffix || op == syntax.RemLargePrefix)
@@ -255,6 +265,37 @@ func trimGlob(op syntax.ParExpOperator, v value, pattern string) value {
 	}
 	v.text = text
 	return v
+}
+
+// cutOneStar is the common ${x%/*} and ${x##*/}: one star at one end.
+func cutOneStar(op syntax.ParExpOperator, text, pattern string) (string, bool) {
+	if lit, ok := strings.CutSuffix(pattern, "*"); ok && lit != "" && !strings.ContainsAny(lit, "*?[(\\") {
+		switch op {
+		case syntax.RemSmallSuffix:
+			if i := strings.LastIndex(text, lit); i >= 0 {
+				text = text[:i]
+			}
+			return text, true
+		case syntax.RemLargeSuffix:
+			text, _, _ = strings.Cut(text, lit)
+			return text, true
+		}
+	}
+	if lit, ok := strings.CutPrefix(pattern, "*"); ok && lit != "" && !strings.ContainsAny(lit, "*?[(\\") {
+		switch op {
+		case syntax.RemSmallPrefix:
+			if _, after, ok := strings.Cut(text, lit); ok {
+				text = after
+			}
+			return text, true
+		case syntax.RemLargePrefix:
+			if i := strings.LastIndex(text, lit); i >= 0 {
+				text = text[i+len(lit):]
+			}
+			return text, true
+		}
+	}
+	return "", false
 }
 
 // operate is ${x@OP} of a known text.
@@ -279,12 +320,12 @@ func operate(op string, v value) value {
 }
 
 // transform applies ${x#p}, ${x%p}, ${x^^}, ${x,,} to a known value.
-func transform(op syntax.ParExpOperator, v value, pattern Word) value {
+func (r *reader) transform(op syntax.ParExpOperator, v value, pattern Word) value {
 	if !v.known || v.isList || !pattern.Literal {
 		return value{}
 	}
 	if pattern.Glob {
-		return trimGlob(op, v, pattern.Value)
+		return r.trimGlob(op, v, pattern.Value)
 	}
 	switch op {
 	case syntax.RemSmallPrefix, syntax.RemLargePrefix:

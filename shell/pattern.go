@@ -62,12 +62,16 @@ func matchPath(pattern, dir string) bool {
 	return ok && err == nil
 }
 
-// maxPattern bounds the values that a pattern with several stars is cut from.
-const maxPattern = 1 << 10
+// maxPattern bounds the values that a pattern with several stars is cut from,
+// and maxPatterns the squares of their lengths in one script.
+const (
+	maxPattern  = 1 << 8
+	maxPatterns = 1 << 21
+)
 
 // cutPattern is what ${x#p}, ${x##p}, ${x%p} and ${x%%p} leave of a text.
 func cutPattern(text, pattern string, suffix, longest bool) (string, bool) {
-	if len(text) > maxPattern || len(pattern) > 64 || strings.Count(pattern, "*") > 8 {
+	if len(pattern) > 64 || strings.Count(pattern, "*") > 3 {
 		return "", false
 	}
 	at := func(n int) (cut, rest string) {

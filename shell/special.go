@@ -261,12 +261,29 @@ func (w *walker) runParallel(i int, c Call, args []Word) {
 		}
 	}
 	isText := len(words) == 1 && strings.ContainsAny(words[0].Value, " \t;|&<>()")
-	for _, words := range fill(words, extra, "{}") {
+	w.each(fill(words, extra, "{}"), func(words []Word) {
 		if isText {
 			w.runText(i, c, words, Sh, w.sc.newProcess())
 		} else {
 			w.inner(i, c, words, func(in *Call) { in.More = true; in.PipeFrom, in.In = nil, nil })
 		}
+	})
+}
+
+// each runs the copies of a command, as far as repeated walks are allowed.
+func (w *walker) each(copies [][]Word, run func([]Word)) {
+	for k, words := range copies {
+		if k == 0 {
+			run(words)
+			continue
+		}
+		if w.r.spent() {
+			w.unknown(words[0].Span, "too many commands")
+			return
+		}
+		done := w.r.counting()
+		run(words)
+		done()
 	}
 }
 

@@ -20,6 +20,8 @@ type reader struct {
 	full    bool     // maxCalls was reached
 	fields  int      // fields beyond the first of their words
 	hashed  bool     // words may hold hashByte
+
+	patterns int // work on patterns, see maxPatterns
 }
 
 // maxExtra and maxAgain bound the repeated walks of loop bodies and function
