@@ -302,6 +302,7 @@ func (c *classifier) gitConfig(r *reading) {
 	alias := strings.HasPrefix(strings.ToLower(name.Value), "alias.")
 	switch {
 	case alias && strings.HasPrefix(value.Value, "!"):
+	case strings.EqualFold(name.Value, "core.sshCommand") && value.Value != "":
 	case !alias && gitRuns(name.Value) && (!value.Literal || !harmlessValue(name.Value, value.Value)):
 	default:
 		return

@@ -251,11 +251,11 @@ func trustedEtc(rest string) bool {
 // harmlessProgram are programs that are usually named where an option or
 // variable wants one: none of them runs what it is given.
 func harmlessProgram(v string) bool {
-	if strings.HasPrefix(v, "ssh") && (len(v) == 3 || v[3] == ' ') {
-		return !strings.Contains(v, "ProxyCommand") && !strings.Contains(v, "LocalCommand")
-	}
 	if strings.ContainsAny(v, ";|&$`()<>\n") {
 		return false
+	}
+	if v == "ssh" || strings.HasPrefix(v, "ssh ") { // with an option that names a program, or a file that does, it is none of them
+		return !strings.Contains(strings.ToLower(v), "command") && !strings.Contains(v, " -F") && !strings.Contains(v, " -I")
 	}
 	v, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimPrefix(v, "/usr"), "/bin/"), " ")
 	return listed("cat less more most bat delta true false : vi vim nvim nano emacs code gzip pigz bzip2 lbzip2 pbzip2 xz pixz zstd lz4 lzop lzma brotli compress "+
