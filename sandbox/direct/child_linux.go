@@ -134,10 +134,17 @@ func (s *session) childPlan(ruleset int, files [3]uintptr, c sandbox.Command, h 
 	s.bounds.Set(p, h)
 	p.CloseOnExec()
 	planNoPrivileges(p)
+	wait := func() spawn.Latch { return p.Wait("wait until the rules are known to hold") }
+	var latch spawn.Latch
+	if x != nil { // a child that is given up must have handed nothing over
+		latch = wait()
+	}
 	p.Call("enter landlock domain", unix.SYS_LANDLOCK_RESTRICT_SELF, []uintptr{uintptr(ruleset), 0})
 	x.plan(p)
 	planFilter(p, s.decision.filters, s.code)
-	latch := p.Wait("wait until the rules are known to hold")
+	if x == nil { // all of that while the caller looks
+		latch = wait()
+	}
 	p.LeaveOut(s.only.omit)
 	return p, latch
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -489,4 +490,32 @@ func TestConnectionsAreRecorded(t *testing.T) {
 	if out, result := r.explained(self(t), "dial", "tcp", at); out != "ok" || len(result.Denials) != 0 {
 		t.Errorf("network on: %s %v", out, result.Denials)
 	}
+}
+
+// A child that is given up, because the rules are of other files by now, leaves
+// nothing that the next one's records are taken from.
+func TestExplainedWithStaleRules(t *testing.T) {
+	explainTiers(t, func(r *room) {
+		check(r, os.WriteFile(r.home+"/busy0", nil, 0o644))
+		done := make(chan struct{})
+		var busy sync.WaitGroup
+		busy.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-done:
+					return
+				case <-time.After(100 * time.Microsecond):
+				}
+				_ = os.Rename(fmt.Sprint(r.home, "/busy", i), fmt.Sprint(r.home, "/busy", i+1))
+			}
+		})
+		defer busy.Wait()
+		defer close(done)
+		for range 5 {
+			out, result := r.explained("sh", "-c", "cat $HOME/.profile; echo x >"+r.outside+"/g")
+			if !strings.HasPrefix(out, "open") || len(result.Denials) != 1 || result.Denials[0].Path != r.outside+"/g" {
+				r.Errorf("%q, %v", out, result.Denials)
+			}
+		}
+	})
 }
