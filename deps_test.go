@@ -122,7 +122,7 @@ var rooms = []room{
 		why: "it hears of calls and lets them go on; what becomes of them is judged elsewhere",
 	},
 	{
-		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/bound", "sandbox/cgroup", "sandbox/credentials", "sandbox/egress", "sandbox/filter", "sandbox/layout", "sandbox/notify", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/direct", rooms: []string{"sandbox", "sandbox/bound", "sandbox/cgroup", "sandbox/credentials", "sandbox/egress", "sandbox/filter", "sandbox/landlock", "sandbox/layout", "sandbox/notify", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
 		why: "a backend knows the contract, not the engine, and no other backend",
 	},
 	{
@@ -130,11 +130,15 @@ var rooms = []room{
 		why: "limits are held by the same means whatever confines the command of this host",
 	},
 	{
-		dir: "sandbox/layout", rooms: []string{"sandbox", "sandbox/credentials"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/layout", rooms: []string{"sandbox", "sandbox/credentials", "sandbox/landlock"}, modules: []string{sysModule}, light: true,
 		why: "it says what a command sees and changes nothing: backends that lay out mounts each do it in their own way",
 	},
 	{
-		dir: "sandbox/under", rooms: []string{"sandbox", "sandbox/bound", "sandbox/layout", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/landlock", modules: []string{sysModule}, light: true,
+		why: "calls of the kernel, and the one ruleset that the first processes of bwrap, firejail and containers share",
+	},
+	{
+		dir: "sandbox/under", rooms: []string{"sandbox", "sandbox/bound", "sandbox/landlock", "sandbox/layout", "sandbox/proc", "sandbox/spawn"}, modules: []string{sysModule}, light: true,
 		why: "it starts a command under a program, whatever that program is",
 	},
 	{
@@ -150,7 +154,7 @@ var rooms = []room{
 		why: "a table that every backend reads in its own way",
 	},
 	{
-		dir: "sandbox/pid1", rooms: []string{"sandbox", "sandbox/filter", "sandbox/proc"}, modules: []string{sysModule}, light: true,
+		dir: "sandbox/pid1", rooms: []string{"sandbox", "sandbox/filter", "sandbox/landlock", "sandbox/proc"}, modules: []string{sysModule}, light: true,
 		why: "it starts in every container, and the same code gives it its order: it knows no engine",
 	},
 	{

@@ -23,9 +23,9 @@ type mount struct {
 	writable bool
 }
 
-// check compares what mountinfo says of a process with the layout.
-func check(mountinfo string, s scene) error {
-	return compare(mountsOf(mountinfo), s, sync.OnceValue(func() []mount {
+// check compares the mounts of a process with the layout.
+func check(mounts []mount, s scene) error {
+	return compare(mounts, s, sync.OnceValue(func() []mount {
 		text, _ := os.ReadFile("/proc/self/mountinfo")
 		return mountsOf(string(text))
 	}))
@@ -92,12 +92,7 @@ func treeOf(mounts []mount, name string) string {
 // mayWrite says whether a mount at a path may be writable: where the nearest
 // spot at or above it is, or is the run's own.
 func mayWrite(spots []layout.Spot, name string) bool {
-	var nearest *layout.Spot
-	for i := range spots { // parents stand before children
-		if layout.IsBelow(name, spots[i].Path) {
-			nearest = &spots[i]
-		}
-	}
+	nearest := nearestOf(spots, name)
 	if nearest == nil {
 		return false
 	}
@@ -110,6 +105,31 @@ func mayWrite(spots []layout.Spot, name string) bool {
 		return layout.IsBelow(name, "/dev") && slices.Contains([]string{nearest.Path}, name)
 	}
 	return false
+}
+
+// nearestOf is the spot at or above a path; nil: none.
+func nearestOf(spots []layout.Spot, name string) (nearest *layout.Spot) {
+	for i := range spots { // parents stand before children
+		if layout.IsBelow(name, spots[i].Path) {
+			nearest = &spots[i]
+		}
+	}
+	return nearest
+}
+
+// writable lists where the command may write. /dev, which bwrap makes, stands for the
+// devices in it; there is nothing to write in what is masked.
+func writable(mounts []mount, spots []layout.Spot) []string {
+	var list []string
+	if dev := nearestOf(spots, "/dev"); dev != nil && dev.Path == "/dev" && dev.Kind == layout.Shut {
+		list = append(list, dev.Path)
+	}
+	for _, m := range mounts {
+		if m.writable && mayWrite(spots, m.path) && nearestOf(spots, m.path).Kind != layout.Mask {
+			list = append(list, m.path)
+		}
+	}
+	return list
 }
 
 // mountsOf reads mountinfo.

@@ -185,15 +185,17 @@ func (r *run) steps(p *spawn.Plan) {
 }
 
 // ready does what can be done only from outside.
-func (r *run) ready(*under.Run, int) (int, error) {
+func (r *run) ready(u *under.Run, _ int) (int, error) {
 	pid, err := childOf(r.status)
 	if err != nil {
 		return 0, err
 	}
-	mounts, err := under.Apart(pid) // before the look, which then lasts
+	text, err := under.Apart(pid) // before the look, which then lasts
 	if err != nil {
 		return 0, err
 	}
+	mounts := mountsOf(text)
+	u.Writable = writable(mounts, r.scene.spots)
 	if !r.only.unwatched {
 		if err := check(mounts, r.scene); err != nil {
 			return 0, err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/docker"
+	"github.com/sbx-run/sbx/sandbox/landlock"
 )
 
 func TestRuns(t *testing.T) {
@@ -142,6 +143,53 @@ func TestDirectoryAsInput(t *testing.T) {
 		if out, err := run(r.outside); !errors.Is(err, sandbox.ErrStart) || out != "" {
 			r.Errorf("%q, %v", out, err)
 		}
+	})
+}
+
+// A file that is a stream can be opened anew, past all mounts: for writing only when it
+// was given for writing. Without a container the same command writes it.
+func TestInputIsNotOpenedForWriting(t *testing.T) {
+	eachEngine(t, func(r *room) {
+		name, script := filepath.Join(r.outside, "file"), "echo bad 1<>/proc/self/fd/0; : >/proc/self/fd/0; truncate -s 0 /proc/self/fd/0"
+		given := func(flags int, run func(in *os.File) error) string {
+			check(r, os.WriteFile(name, []byte("canary\n"), 0o644))
+			in, err := os.OpenFile(name, flags, 0)
+			check(r, err)
+			defer in.Close()
+			_ = run(in)
+			text, err := os.ReadFile(name)
+			check(r, err)
+			return string(text)
+		}
+		inside := func(script string) func(*os.File) error {
+			return func(in *os.File) error {
+				var out bytes.Buffer
+				_, err := r.open().Run(r.Context(), sandbox.Command{Argv: []string{"sh", "-c", script}, Env: r.env(), Stdin: in, Stdout: &out, Stderr: &out, Timeout: longest})
+				abi, _ := landlock.ABI()
+				if refused := errors.Is(err, sandbox.ErrStart); err != nil && (!refused || landlock.HoldsStreams(abi)) {
+					r.Errorf("%q: %v", script, err)
+				}
+				return err
+			}
+		}
+		if got := given(os.O_RDONLY, func(in *os.File) error {
+			c := exec.Command("sh", "-c", script)
+			c.Stdin = in
+			return c.Run()
+		}); got != "" {
+			r.Errorf("control outside: %q", got)
+		}
+		if got := given(os.O_RDWR, inside("echo it is 1<>/proc/self/fd/0")); got != "it is\n\n" {
+			r.Errorf("control, opened for writing: %q", got)
+		}
+		if got := given(os.O_RDONLY, inside(script)); got != "canary\n" {
+			r.Errorf("opened for reading: %q", got)
+		}
+		// What may be written still may.
+		if out, result := r.run(r.open(), "sh", "-c", "mkdir a b; echo x >a/f; mv a/f b/g; ln b/g a/h; : >b/g; echo y >/dev/null; echo out >/dev/stdout"); result.ExitCode != 0 || out != "out\n" {
+			r.Errorf("%q, %+v", out, result)
+		}
+		r.leavesNothing()
 	})
 }
 

@@ -162,6 +162,9 @@ func (s *full) spawn(c sandbox.Command, program string, files [3]uintptr, with *
 	if s.closed {
 		return proc.Spawned{}, errors.New("session is closed")
 	}
+	if err := layout.CheckStreams(s.profile, files); err != nil {
+		return proc.Spawned{}, err
+	}
 	for look := 1; ; look++ {
 		spawned, err := s.spawnNow(c, program, files, with)
 		if look == looks || !vanished(err) {

@@ -3,55 +3,35 @@ package direct
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/sbx-run/sbx/sandbox"
+	"github.com/sbx-run/sbx/sandbox/landlock"
 )
-
-// The system calls are made here and not by way of go-landlock: that restricts
-// all threads of the process, and this package restricts one.
 
 // landlockABI asks the kernel for its Landlock ABI.
 func landlockABI() (int, error) {
-	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	v, err := landlock.ABI()
 	switch {
-	case errno == unix.ENOSYS:
+	case errors.Is(err, unix.ENOSYS):
 		return 0, fmt.Errorf("landlock is not in this kernel (Linux 5.13 or newer has it): %w", sandbox.ErrUnavailable)
-	case errno == unix.EOPNOTSUPP:
+	case errors.Is(err, unix.EOPNOTSUPP):
 		return 0, fmt.Errorf("landlock is switched off (add it to lsm= on the kernel's command line): %w", sandbox.ErrUnavailable)
-	case errno != 0:
-		return 0, fmt.Errorf("ask for landlock: %w: %w", errno, sandbox.ErrUnavailable)
+	case err != nil:
+		return 0, fmt.Errorf("ask for landlock: %w: %w", err, sandbox.ErrUnavailable)
 	}
-	return min(int(v), newestABI), nil
+	return min(v, newestABI), nil
 }
 
-// createRuleset makes a ruleset that refuses the handled rights.
-func createRuleset(abi int, d decision) (int, error) {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: d.handled, Scoped: d.scoped}
-	size := unsafe.Sizeof(attr.Handled_access_fs)
-	if abi >= 6 { // older kernels refuse a longer struct only when it is not zero
-		size = unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
+// createRuleset makes a ruleset that refuses what was decided.
+func createRuleset(d decision) (int, error) {
+	fd, err := landlock.Create(d.handled, d.scoped)
+	if err != nil {
+		return -1, fmt.Errorf("create landlock ruleset: %w", err)
 	}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
-	if errno != 0 {
-		return -1, fmt.Errorf("create landlock ruleset: %w", errno)
-	}
-	return int(fd), nil
-}
-
-// allow grants rights below an open path.
-func allow(ruleset, fd int, rights uint64) error {
-	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
-	_, _, errno := unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
-	runtime.KeepAlive(&attr)
-	if errno != 0 {
-		return errno
-	}
-	return nil
+	return fd, nil
 }
 
 // granter adds rules to a ruleset. Most of their paths lie beside one another, so
@@ -101,7 +81,7 @@ func (g *granter) path(name string, rights uint64, dir bool) error {
 		return fmt.Errorf("open %q: %w", name, err)
 	}
 	defer unix.Close(fd)
-	if err := allow(g.ruleset, fd, rights); err != nil {
+	if err := landlock.Allow(g.ruleset, fd, rights); err != nil {
 		// Some kernel file systems (pipes, namespaces) take no rules: they are
 		// not below any path that a rule could grant.
 		if errors.Is(err, unix.EBADFD) || errors.Is(err, unix.EBADF) {

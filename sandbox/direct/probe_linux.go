@@ -51,7 +51,7 @@ func (b *Backend) Probe(ctx context.Context) (sandbox.Capabilities, error) {
 	if err = s.getFilter(); err != nil {
 		return sandbox.Capabilities{}, err
 	}
-	ruleset, err := createRuleset(abi, s.decision)
+	ruleset, err := createRuleset(s.decision)
 	if err != nil {
 		return sandbox.Capabilities{}, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
 	}

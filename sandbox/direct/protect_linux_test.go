@@ -192,6 +192,41 @@ func TestProtectHolds(t *testing.T) {
 	}
 }
 
+// A file that is a stream can be opened anew, past all mounts. What is outside is not
+// opened for writing then, and what is protected is refused. Without a sandbox both are
+// written, and so is a file of the workspace that is not protected.
+func TestStreamsAreNotOpenedForWriting(t *testing.T) {
+	r := gitRoom(t, full)
+	s, _ := r.protected(backend(full), protect.Options{})
+	given := func(s sandbox.Session, name string) (string, error) {
+		check(t, os.WriteFile(name, []byte("[canary]\n"), 0o644))
+		in, err := os.Open(name)
+		check(t, err)
+		defer in.Close()
+		_, failed := s.Run(t.Context(), sandbox.Command{Argv: []string{"sh", "-c", ": >/proc/self/fd/0"}, Env: r.env(), Stdin: in})
+		text, err := os.ReadFile(name)
+		check(t, err)
+		return string(text), failed
+	}
+	outside, protected := r.outside+"/file", r.workspace+"/.git/config"
+	for _, name := range []string{outside, protected} {
+		if text, err := given(r.unconfined(), name); text != "" || err != nil {
+			t.Errorf("control %s: %q, %v", name, text, err)
+		}
+	}
+	if text, err := given(s, r.workspace+"/own"); text != "" || err != nil {
+		t.Errorf("control in the workspace: %q, %v", text, err)
+	}
+	for _, s := range []sandbox.Session{s, r.open(backend(landlock)), r.open(backend(thread))} {
+		if text, err := given(s, outside); text != "[canary]\n" || err != nil {
+			t.Errorf("outside: %q, %v", text, err)
+		}
+	}
+	if text, err := given(s, protected); text != "[canary]\n" || err == nil || !strings.Contains(err.Error(), "is protected") {
+		t.Errorf("protected: %q, %v", text, err)
+	}
+}
+
 // Work with git goes on, and what would write its configuration says so.
 func TestProtectLetsGitWork(t *testing.T) {
 	r := gitRoom(t, full)

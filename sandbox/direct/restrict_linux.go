@@ -11,6 +11,7 @@ import (
 
 	"github.com/sbx-run/sbx/sandbox"
 	"github.com/sbx-run/sbx/sandbox/filter"
+	"github.com/sbx-run/sbx/sandbox/landlock"
 	"github.com/sbx-run/sbx/sandbox/proc"
 )
 
@@ -31,7 +32,7 @@ func (s *session) steps(ruleset int, t proc.Thread) []step {
 		all,
 		step{"set no_new_privs", func() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }},
 		step{"drop capabilities", dropCapabilities},
-		step{"enter landlock domain", func() error { return restrictSelf(ruleset) }},
+		step{"enter landlock domain", func() error { return landlock.Restrict(ruleset) }},
 	)
 	name := "load system call filter " + strings.Join(s.decision.filters, "+") + "+thread"
 	all = append(all, step{name, func() error { return load(s.shielded(t.ID)) }})
@@ -92,13 +93,6 @@ func dropCapabilities() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	return unix.Capset(&header, &none[0])
-}
-
-func restrictSelf(ruleset int) error {
-	if _, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(ruleset), 0, 0); errno != 0 {
-		return errno
-	}
-	return nil
 }
 
 // shielded puts the session's filter and the shield of the starting thread into

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sbx-run/sbx/sandbox/landlock"
 	"github.com/sbx-run/sbx/sandbox/layout"
 )
 
@@ -18,7 +19,7 @@ func allowPlace(ruleset int, p layout.Place, rights uint64) error {
 	if !p.Dir {
 		rights &= fileRights
 	}
-	if err := allow(ruleset, p.FD, rights); err != nil {
+	if err := landlock.Allow(ruleset, p.FD, rights); err != nil {
 		return fmt.Errorf("add landlock rule %q: %w", p.Path, err)
 	}
 	return nil
@@ -39,7 +40,7 @@ func (r *ruleset) fresh() bool { return r.stamps.Unchanged() }
 
 // build makes a ruleset of what survey found.
 func (s *session) build(c layout.Carving, stamps *layout.Stamps) (*ruleset, error) {
-	fd, err := createRuleset(s.abi, s.decision)
+	fd, err := createRuleset(s.decision)
 	if err != nil {
 		return nil, err
 	}

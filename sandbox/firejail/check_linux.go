@@ -46,15 +46,16 @@ func lowest(pid int) int {
 	}
 }
 
-// check looks at everything that the plan promises and a process can be asked.
-func (s *session) check(pid int, sc scene) error {
+// check looks at everything that the plan promises and a process can be asked. What it
+// gives is the mount points that can be written.
+func (s *session) check(pid int, sc scene) (writable []string, err error) {
 	at := "/proc/" + strconv.Itoa(pid)
 	status, err := os.ReadFile(at + "/status")
 	if err != nil {
-		return fmt.Errorf("look at the command: %w", err)
+		return nil, fmt.Errorf("look at the command: %w", err)
 	}
 	if err := rights(string(status)); err != nil {
-		return err
+		return nil, err
 	}
 	apart := []string{"mnt", "pid", "ipc"}
 	if s.profile.Network == sandbox.NetworkNone {
@@ -63,23 +64,24 @@ func (s *session) check(pid int, sc scene) error {
 	for _, name := range apart {
 		theirs, err := os.Readlink(at + "/ns/" + name)
 		if err != nil {
-			return fmt.Errorf("look at the namespaces of the command: %w", err)
+			return nil, fmt.Errorf("look at the namespaces of the command: %w", err)
 		}
 		if ours, err := os.Readlink("/proc/self/ns/" + name); err != nil || ours == theirs {
-			return changed("the command has no %s namespace of its own", name)
+			return nil, changed("the command has no %s namespace of its own", name)
 		}
 	}
 	root, err := unix.Open(at+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("look at the files of the command: %w", err)
+		return nil, fmt.Errorf("look at the files of the command: %w", err)
 	}
 	defer unix.Close(root)
 	text, err := os.ReadFile(at + "/mountinfo")
 	if err != nil {
-		return fmt.Errorf("look at the mounts of the command: %w", err)
+		return nil, fmt.Errorf("look at the mounts of the command: %w", err)
 	}
 	v := view{root: root, points: points(string(text)), scene: sc, exact: s.host.Exact, uid: layout.SubjectOf(s.profile).UID}
-	return v.check()
+	err = v.check()
+	return v.writable, err
 }
 
 // rights judges /proc/PID/status.
@@ -109,6 +111,8 @@ type view struct {
 	scene
 	exact map[string]layout.Place
 	uid   uint32 // of the command
+
+	writable []string // of the mount points, those that can be written
 }
 
 // open finds a path as the command does.
@@ -138,11 +142,16 @@ func (v view) place(name string) (place, bool) {
 	return place{st.Dev, st.Ino, fs.Flags&unix.ST_RDONLY != 0, fs.Type}, true
 }
 
-func (v view) check() error {
+func (v *view) check() error {
 	ours := hostDevices()
 	for _, name := range v.points {
 		at, seen := v.place(name)
-		if !seen || at.readOnly || v.mayWrite(name) || v.outOfReach(name) {
+		may := seen && v.mayWrite(name)
+		if !seen || at.readOnly || !may && v.outOfReach(name) {
+			continue
+		}
+		v.writable = append(v.writable, name)
+		if may {
 			continue
 		}
 		switch {

@@ -247,14 +247,15 @@ func (s *session) spawn(c sandbox.Command, h *bound.Hold, path string, streams [
 				list, err := options(s.profile, sc)
 				return append([]string{"firejail", keep(r.Descriptors())}, list...), err
 			},
-			Ready: func(_ *under.Run, program int) (int, error) {
-				pid := lowest(program)
+			Ready: func(r *under.Run, program int) (pid int, err error) {
+				pid = lowest(program)
 				if os.Geteuid() == 0 {
 					if _, err := under.Apart(pid); err != nil {
 						return pid, err
 					}
 				}
-				return pid, s.check(pid, sc)
+				r.Writable, err = s.check(pid, sc)
+				return pid, err
 			},
 		}
 		spawned, err := u.Start(func() {})

@@ -123,6 +123,15 @@ released:
 	CBNZ	R0, noorder
 filter:
 	MOVD	$0x20000000, R9
+	MOVD	40(R9), R0
+	CBZ	R0, unscoped
+	SUB	$1, R0
+	MOVD	$446, R8		// landlock_restrict_self
+	MOVD	ZR, R1
+	SVC
+	CBNZ	R0, noorder
+unscoped:
+	MOVD	$0x20000000, R9
 	MOVD	24(R9), R2
 	CBZ	R2, ordered
 	MOVD	$277, R8		// seccomp(SECCOMP_SET_MODE_FILTER)

@@ -49,9 +49,11 @@ type Run struct {
 	// and waits. With an error nothing of the command runs. Sent comes before that.
 	Ready func(r *Run, program int) (pid int, err error)
 	Sent  func()
+	// Writable is for Ready to set: where the command may write, parents before children.
+	Writable []string
 
 	stderr, order, words int
-	domain               int // the Landlock ruleset that our process enters; -1: this kernel has none
+	domain               int // the Landlock ruleset that our process enters; -1: this kernel has none that holds writing
 	said                 *os.File
 	pipes                *spawn.Pipes
 	pid                  int // of our process
@@ -123,10 +125,8 @@ func (r *Run) open() error {
 		return err
 	}
 	r.said, r.words = os.NewFile(uintptr(fds[0]), r.Program), fds[1]
-	if Scopes() {
-		if r.domain, err = scope(); err != nil {
-			return fmt.Errorf("make landlock ruleset: %w", err)
-		}
+	if err = r.confine(); err != nil {
+		return err
 	}
 	r.order, err = spawn.NewOrder(r.Path, r.Dir, r.Command.Argv, r.Command.Env, r.Filter, r.domain)
 	return err
@@ -134,19 +134,24 @@ func (r *Run) open() error {
 
 // sent closes what the program has now.
 func (r *Run) sent() {
-	for _, fd := range []*int{&r.stderr, &r.order, &r.words, &r.domain} {
-		if *fd >= 0 {
-			_ = unix.Close(*fd)
-			*fd = -1
-		}
-	}
+	closeAll(&r.stderr, &r.order, &r.words)
 	if r.Sent != nil {
 		r.Sent()
 	}
 }
 
+func closeAll(fds ...*int) {
+	for _, fd := range fds {
+		if *fd >= 0 {
+			_ = unix.Close(*fd)
+			*fd = -1
+		}
+	}
+}
+
 func (r *Run) close() {
 	r.sent()
+	closeAll(&r.domain)
 	if r.said != nil {
 		_ = r.said.Close()
 	}
@@ -199,6 +204,9 @@ func (r *Run) prepare(program int) error {
 		return nil
 	}
 	pid, err := r.Ready(r, program)
+	if err == nil {
+		err = r.enclose(pid)
+	}
 	if err == nil {
 		err = limitProcesses(pid, r.Hold.Processes())
 	}
