@@ -127,6 +127,9 @@ func (r *runner) launch(j *job, o order, s Setup, w way) error {
 			}
 		}
 		stdin = hold(os.Open(name))
+		if s.Stdin != "" { // with a name it would be refused where nothing keeps the command from writing it
+			_ = os.Remove(name)
+		}
 	}
 	stdout := w.stdout
 	if stdout == nil {
