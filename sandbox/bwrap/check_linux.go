@@ -2,7 +2,6 @@ package bwrap
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -25,10 +24,7 @@ type mount struct {
 
 // check compares the mounts of a process with the layout.
 func check(mounts []mount, s scene) error {
-	return compare(mounts, s, sync.OnceValue(func() []mount {
-		text, _ := os.ReadFile("/proc/self/mountinfo")
-		return mountsOf(string(text))
-	}))
+	return compare(mounts, s, sync.OnceValue(func() []mount { return mountsOf(layout.MountInfo()) }))
 }
 
 // changedError says that what was made is not what was to be made: it is tried

@@ -25,6 +25,14 @@ type mountWatch struct {
 
 var hostMounts = mountWatch{name: mountList}
 
+// MountInfo is what mountinfo says of this process now (proc_pid_mountinfo(5)).
+func MountInfo() string {
+	hostMounts.now()
+	hostMounts.mu.Lock()
+	defer hostMounts.mu.Unlock()
+	return hostMounts.text
+}
+
 // now gives the mounts, and a number that is another one when they are others. Where
 // there is no list of them, as without /proc, nothing is known to be mounted.
 func (w *mountWatch) now() (mountTable, uint64) {
