@@ -88,7 +88,7 @@ func treeOf(mounts []mount, name string) string {
 // mayWrite says whether a mount at a path may be writable: where the nearest
 // spot at or above it is, or is the run's own.
 func mayWrite(spots []layout.Spot, name string) bool {
-	nearest := nearestOf(spots, name)
+	nearest := layout.Nearest(spots, name)
 	if nearest == nil {
 		return false
 	}
@@ -103,25 +103,15 @@ func mayWrite(spots []layout.Spot, name string) bool {
 	return false
 }
 
-// nearestOf is the spot at or above a path; nil: none.
-func nearestOf(spots []layout.Spot, name string) (nearest *layout.Spot) {
-	for i := range spots { // parents stand before children
-		if layout.IsBelow(name, spots[i].Path) {
-			nearest = &spots[i]
-		}
-	}
-	return nearest
-}
-
 // writable lists where the command may write. /dev, which bwrap makes, stands for the
 // devices in it; there is nothing to write in what is masked.
 func writable(mounts []mount, spots []layout.Spot) []string {
 	var list []string
-	if dev := nearestOf(spots, "/dev"); dev != nil && dev.Path == "/dev" && dev.Kind == layout.Shut {
+	if dev := layout.Nearest(spots, "/dev"); dev != nil && dev.Path == "/dev" && dev.Kind == layout.Shut {
 		list = append(list, dev.Path)
 	}
 	for _, m := range mounts {
-		if m.writable && mayWrite(spots, m.path) && nearestOf(spots, m.path).Kind != layout.Mask {
+		if m.writable && mayWrite(spots, m.path) && layout.Nearest(spots, m.path).Kind != layout.Mask {
 			list = append(list, m.path)
 		}
 	}

@@ -4,7 +4,6 @@ package bwrap
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -56,22 +55,13 @@ func (b *Backend) Open(_ context.Context, p sandbox.Profile) (sandbox.Session, e
 	if err = s.decide(f); err != nil {
 		return nil, err
 	}
-	var programs [][]byte
-	for _, name := range s.filters {
-		code, err := filter.Program(name)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
-		}
-		programs = append(programs, code)
+	if s.filter, err = filter.Programs(s.filters); err != nil {
+		return nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
 	}
-	s.filter = filter.Chain(programs...)
 	if s.host, err = layout.OpenHost(p); err != nil {
 		return nil, err
 	}
-	if s.init, err = spawn.NewInit(); err == nil && s.init.FD < 0 {
-		err = errors.New("this host runs no anonymous files (vm.memfd_noexec is 2)")
-	}
-	if err != nil {
+	if s.init, err = under.NewInit(); err != nil {
 		return nil, fmt.Errorf("%w: %w", err, sandbox.ErrUnavailable)
 	}
 	return s, nil

@@ -224,19 +224,8 @@ func frozenOf(p sandbox.Profile) string {
 // parts: every spot is a mount of its own.
 func (l layoutRules) parts(from, to sight) bool { return from.mount != to.mount }
 
-// nearest is the spot at or above a path; nil is the host's tree.
-func (l layoutRules) nearest(name string) *layout.Spot {
-	var found *layout.Spot
-	for i := range l.spots { // parents stand before children
-		if layout.IsBelow(name, l.spots[i].Path) {
-			found = &l.spots[i]
-		}
-	}
-	return found
-}
-
 func (l layoutRules) refuses(act notify.Act, s sight) (reason, bool) {
-	at := l.nearest(s.path)
+	at := layout.Nearest(l.spots, s.path) // nil is the host's tree
 	needed := s.seen
 	if act == notify.Create {
 		needed = s.around

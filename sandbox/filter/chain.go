@@ -27,6 +27,19 @@ func Chain(programs ...[]byte) []byte {
 	return out
 }
 
+// Programs makes one program of several by their parts: see Program and Chain.
+func Programs(names []string) ([]byte, error) {
+	var list [][]byte
+	for _, name := range names {
+		code, err := Program(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, code)
+	}
+	return Chain(list...), nil
+}
+
 // goOn makes a program jump behind its end where it would allow.
 func goOn(code []byte) {
 	for at := 0; at < len(code); at += instructionBytes {

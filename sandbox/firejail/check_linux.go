@@ -195,7 +195,7 @@ func (v view) outOfReach(name string) bool {
 
 // mayWrite says whether the layout lets the command write at a mount point.
 func (v view) mayWrite(name string) bool {
-	spot := nearest(v.spots, name)
+	spot := layout.Nearest(v.spots, name)
 	return spot != nil && spot.Writable() && spot.From == ""
 }
 

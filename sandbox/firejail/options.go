@@ -94,18 +94,8 @@ func options(p sandbox.Profile, s scene) ([]string, error) {
 // decides says that the spots say what becomes of a mount: it is below one that the
 // command may write, or that is covered.
 func (s scene) decides(at string) bool {
-	spot := nearest(s.spots, at)
+	spot := layout.Nearest(s.spots, at)
 	return spot != nil && (spot.Writable() && spot.From == "" || spot.Kind == layout.Mask || spot.Kind == layout.Shut)
-}
-
-// nearest finds the spot that a path is at or below; nil where there is none.
-func nearest(spots []layout.Spot, at string) (found *layout.Spot) {
-	for i := range spots { // parents stand before children
-		if layout.IsBelow(at, spots[i].Path) {
-			found = &spots[i]
-		}
-	}
-	return found
 }
 
 // mountsIn lists the mount points of a mountinfo (proc_pid_mountinfo(5)) that can be

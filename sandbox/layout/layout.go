@@ -331,6 +331,16 @@ func IsBelow(name, dir string) bool {
 	return name == dir || dir == "/" || strings.HasPrefix(name, dir+"/")
 }
 
+// Nearest is the spot at or above a path; nil: there is none.
+func Nearest(spots []Spot, name string) (nearest *Spot) {
+	for i := range spots { // parents stand before children
+		if IsBelow(name, spots[i].Path) {
+			nearest = &spots[i]
+		}
+	}
+	return nearest
+}
+
 // Writable lists the paths that the command may change.
 func Writable(p sandbox.Profile) []string {
 	list := slices.Clone(p.Write)

@@ -21,6 +21,15 @@ import (
 	"github.com/sbx-run/sbx/sandbox/spawn"
 )
 
+// NewInit makes the process of ours that a program executes from an anonymous file.
+func NewInit() (*spawn.Init, error) {
+	i, err := spawn.NewInit()
+	if err == nil && i.FD < 0 {
+		err = errors.New("this host runs no anonymous files (vm.memfd_noexec is 2)")
+	}
+	return i, err
+}
+
 // Run is one command on its way.
 type Run struct {
 	Init    *spawn.Init
